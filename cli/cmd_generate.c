@@ -21,7 +21,7 @@ static const option options[] = {
     WEIGHT_ROWS(INPUT_GROUP),
     TOUCH_ROWS,
     TEXT_ROWS(INPUT_GROUP),
-    { "prompt", 'p', .is_rare = true, .group = INPUT_GROUP, .value = "TEXT", .help = "the prompt, the same as TEXT",
+    { "prompt", 'p', .group = INPUT_GROUP, .value = "TEXT", .help = "the prompt, the same as TEXT",
       .text = &given.prompt, .may_be_empty = true },
     { "special", .is_rare = true, .group = INPUT_GROUP, .help = "recognize special tokens in the prompt",
       .flag = &given.special },

@@ -98,6 +98,28 @@ static qkv_status print_results(const results *r)
     return status;
 }
 
+/* Chinese, Japanese and Thai. */
+static bool is_unspaced(int32_t c)
+{
+    return (c >= 0x0e00 && c <= 0x0e7f) || (c >= 0x3040 && c <= 0x30ff) || (c >= 0x3400 && c <= 0x9fff) ||
+           (c >= 0xf900 && c <= 0xfaff) || c >= 0x20000;
+}
+
+/* 13a takes a sentence without spaces as one word or two: a good translation then has a BLEU of 0. */
+static void tell_tokenizer(const lines *ref)
+{
+    int64_t unspaced = 0, all = 0;
+    if (given.tokenizer || was_given("tokenize")) return;
+    for (int64_t i = 0; i < ref->n; i++)
+        for (size_t length = strlen(ref->at[i]), at = 0, bytes; at < length; at += bytes, all++)
+            unspaced += is_unspaced(qkv_utf8_decode(ref->at[i] + at, length - at, &bytes));
+    if (2 * unspaced > all)
+        fprintf(stderr,
+                _("qkv: score: --tokenize 13a separates words at spaces, which %s hardly has: use --tokenize zh for Chinese, "
+                  "char for Japanese and Thai\n"),
+                ref->name);
+}
+
 static qkv_status run_score(void)
 {
     lines hyp = { 0 }, ref = { 0 };
@@ -106,6 +128,7 @@ static qkv_status run_score(void)
     if (!status) status = read_lines(&ref, given.ref, true);
     if (!status) status = read_lines(&hyp, given.hyp, true);
     if (!status) status = check_counts(&hyp, &ref);
+    if (!status && r.wanted[BLEU]) tell_tokenizer(&ref);
     if (!status) status = score(&hyp, &ref, &r);
     if (!status) status = open_results(NULL);
     if (!status) status = print_results(&r);

@@ -43,14 +43,21 @@ qkv_status next_line(text_stream *r, char **line, size_t *room, size_t *length, 
     return status;
 }
 
+enum { MOST_TOLD = 10 };
+
 qkv_status check_line(const text_stream *r, const char *line, size_t length, bool strict, bool quiet)
 {
     size_t good = qkv_utf8_check(line, length);
     long long number = (long long)r->number;
     if (good == length) return QKV_OK;
     if (strict) return fail(QKV_FORMAT, "%s: line %lld: byte %zu is not UTF-8", r->name, number, good + 1);
-    if (!quiet)
+    static int told; /* a file of another encoding may have a million such lines */
+    if (quiet || told > MOST_TOLD) return QKV_OK;
+    if (told++ < MOST_TOLD)
         fprintf(stderr, _("qkv: %s: line %lld: byte %zu is not UTF-8: U+FFFD stands in for it\n"), r->name, number, good + 1);
+    else
+        fprintf(stderr, _("qkv: %s: more lines are not UTF-8 and are not reported: is it in another encoding? \"iconv\" converts it\n"),
+                r->name);
     return QKV_OK;
 }
 

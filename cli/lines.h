@@ -12,7 +12,7 @@ qkv_status open_lines(text_stream *r, const char *path);
  * MEMORY. */
 qkv_status next_line(text_stream *r, char **line, size_t *room, size_t *length, bool *more);
 
-/* Tells where the last line is not UTF-8, unless quiet; an error when strict: FORMAT. */
+/* Reports where the last line is not UTF-8, unless quiet, for the first ten such lines; an error when strict: FORMAT. */
 qkv_status check_line(const text_stream *r, const char *line, size_t length, bool strict, bool quiet);
 
 /* Calls handle with every line until it gives an error, which it has reported, or nothing can be printed any more. The errors of

@@ -227,8 +227,11 @@ static qkv_status read_plain(const command *c, char *argument)
         if (!was_given(o->name)) remember(o);
         return o->list ? add_operand(o, argument) : read_value(o, argument);
     }
-    return fail(QKV_USAGE, "unexpected argument \"%s\"%s", argument,
-                is_text ? _(": put quotes around a text of several words") : "");
+    if (is_text) return fail(QKV_USAGE, "unexpected argument \"%s\": put quotes around a text of several words", argument);
+    for (const option *o = c->options; o->name; o++)
+        if (is_missing(o))
+            return fail(QKV_USAGE, "unexpected argument \"%s\": did you mean \"--%s %s\"?", argument, o->name, argument);
+    return fail(QKV_USAGE, "unexpected argument \"%s\": see \"qkv %s --help\"", argument, c->name);
 }
 
 /* A number begins no option: "-1 0 1" is an array. */

@@ -109,6 +109,9 @@ refuse "which is not the same" cmp -s cut windows
 check "bytes that are not UTF-8 are read" sh -c 'printf "great \377\n" | "$1" classify -m whole' sh "$qkv"
 printf 'great\ngreat \377\n' >bad.txt
 check "and told of" run 0 "qkv: bad.txt: line 2: byte 7 is not UTF-8: U+FFFD stands in for it" classify -m whole --input bad.txt
+awk 'BEGIN { for (i = 0; i < 30; i++) printf "great \377\n" }' >bad.txt
+check "a file of such lines gets ten reports" run 0 "qkv: bad.txt: more lines are not UTF-8 and are not reported" classify -m whole --input bad.txt
+same "and no more" "10 30" "$(grep -c 'stands in for it' err) $(wc -l <out)"
 printf '\357\273\277great\n' >marked.txt
 echo great >in.txt
 for command in classify embed; do

@@ -94,7 +94,8 @@ check "which --quiet does not tell" run 0 "" $translate lines --quiet
 check "nor is it told of a folder" run 0 "" $translate pair
 check "attend tells of it" run 0 "\"--input lines\" reads it" attend -m pair lines
 refused "a second text for attend" 2 'unexpected argument "love": put quotes around' attend -m pair I love
-refused "an argument that is no text" 2 'unexpected argument "x"' score --ref lines x
+refused "an argument that is no text" 2 'unexpected argument "x": see "qkv score --help"' score --ref lines x
+refused "nor named" 2 'unexpected argument "lines": did you mean "--ref lines"?' score lines lines
 refused "texts and --eval" 2 "texts and --eval: choose one" classify -m classifier --eval labelled.tsv "a text"
 
 # ---- a file is written when all is ready ----
