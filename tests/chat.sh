@@ -14,6 +14,8 @@ names="chat: "
 # ---- templates ----
 check "no template" run 5 'has no chat template' chat -m decoder
 contains "says what to do" "$(cat err)" "--template FILE"
+check "a model of ids" "$make_model" ids ids-decoder corpus
+check "has no text" run 2 "ids holds no tokenizer: expected tokenizer.json" chat -m ids
 cat >simple.jinja <<'END'
 {% for m in messages %}<s>{{ m.role }}: {{ m.content }}</s>{% endfor %}{% if add_generation_prompt %}<s>assistant: {% endif %}
 END

@@ -323,7 +323,7 @@ static void minutes_plan_steps(void **state)
     char steps[32], every[32], fit[32];
     qkv_training *t = small_training("translate", "pairs.tsv", "timed", "minutes", "0.03", NULL);
     assert_int_equal(run(t, &w, &end), QKV_OK);
-    assert_string_equal(end.reason, "--minutes: the planned steps are made");
+    assert_string_equal(end.reason, "all steps planned for --minutes are done");
     assert_int_equal(end.at.step, w.last_step);
     snprintf(steps, sizeof steps, "%lld", (long long)end.at.step);
     snprintf(every, sizeof every, "%s", qkv_training_get(t, "valid-every"));

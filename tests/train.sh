@@ -311,8 +311,14 @@ refused "heads that do not fit" 2 "--dim 16 is not divisible by --heads 3" train
 refused "nor key and value heads" 2 "--heads 4 is not divisible by --kv-heads 3" train translate --train train.tsv --dim 16 --heads 4 \
     --kv-heads 3 --quiet --out no2
 refused "no epochs" 2 "--epochs 0 trains nothing" train translate --train train.tsv $model --epochs 0 --out no2
-check "a schedule that must know its end gets it from --minutes" run 0 "--minutes: the planned steps are made" train translate \
+check "a schedule that must know its end gets it from --minutes" run 0 "all steps planned for --minutes are done" train translate \
     --train train.tsv $loud --schedule linear --minutes 0.02 --out no3
+check "resume of a complete training" run 0 "no steps are left" train translate --resume --out no3
+refused "with another number of steps" 2 "start another training with --from" train translate --resume --out no3 --steps 9999
+{ printf 'Source\tEnglish\n'; cat train.tsv; } >named.tsv
+check "a header among the pairs" run 0 "named.tsv: the first pair is column names" train translate --train named.tsv --preset tiny --steps 1 --dry-run --out named
+check "no header" run 0 "" train translate --train train.tsv --preset tiny --steps 1 --dry-run --out named
+same "no report" 0 "$(grep -c 'column names' err)"
 refused "dropout of 2" 2 "dropout" train translate --train train.tsv $model --dropout 2 --out no4
 mkdir mine
 for out in no5 mine; do

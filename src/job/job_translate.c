@@ -16,6 +16,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 enum { BY_LOSS, BY_BLEU, BY_STEP }; /* --metric */
 enum { FIT_NOTHING, FIT_LENGTH };   /* --fit */
@@ -69,12 +70,26 @@ static void set_paper_translation(qkv_training *t)
 
 /* ---- the text ---- */
 
+/* A word that columns of pairs are called by. */
+static bool is_column_name(const char *text, size_t length)
+{
+    static const char *const names[] = {
+        "source",  "src",      "input",   "sentence", "target",     "tgt",        "trg",      "output",  "translation",
+        "english", "german",   "french",  "spanish",  "italian",    "portuguese", "dutch",    "polish",  "czech",
+        "russian", "japanese", "chinese", "korean",   "vietnamese", "turkish",    "arabic",   "hindi",   "en",
+        "de",      "fr",       "es",      "it",       "pt",         "nl",         "pl",       "cs",      "ru",
+        "ja",      "zh",       "ko",      "vi",       "tr",         "ar",         "hi",
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strlen(names[i]) == length && !strncasecmp(names[i], text, length)) return true;
+    return false;
+}
+
 static qkv_status survey_pair(void *data, const char *source, size_t n, const char *target, size_t m)
 {
     qkv__survey *s = data;
-    (void)source;
     if (!n || !m) return QKV_OK;
-    s->texts++;
+    if (!s->texts++) s->is_header = is_column_name(source, n) && is_column_name(target, m);
     qkv__survey_text(s, target, m);
     return QKV_OK;
 }
@@ -82,7 +97,11 @@ static qkv_status survey_pair(void *data, const char *source, size_t n, const ch
 static qkv_status survey_pairs(qkv_training *t, qkv__survey *s)
 {
     const qkv_corpus_opts opts = { .strict = t->o.v.strict };
-    return qkv_corpus_each(t->o.v.train_pairs.at[0], second_file(&t->o.v.train_pairs), &opts, survey_pair, s);
+    const qkv__paths *f = &t->o.v.train_pairs;
+    qkv_status status = qkv_corpus_each(f->at[0], second_file(f), &opts, survey_pair, s);
+    if (!status && s->is_header)
+        qkv__training_note(t, "%s: the first pair is column names, not sentences: remove that line", f->at[0]);
+    return status;
 }
 
 static qkv_status add_pair_words(qkv_training *t, qkv_word_counts *sources, qkv_word_counts *targets)

@@ -399,7 +399,7 @@ static qkv_status plan_run(qkv_training *t, learning *how, qkv_run_opts *o)
     o->epochs = is_timed && !QKV__IS_SET(&t->o, epochs) ? 0 : v->epochs;
     if (is_timed && t->planned_steps && (!o->steps || t->planned_steps < o->steps)) {
         o->steps = t->planned_steps;
-        o->steps_reason = QKV__N("--minutes: the planned steps are made");
+        o->steps_reason = QKV__N("all steps planned for --minutes are done");
         o->minutes = v->minutes > 0 ? fmax(overtime(t), 0.01) : 0;
     }
     if (is_timed && !t->planned_steps) o->minutes = (double)v->minutes; /* it was begun without a plan: more by the clock */

@@ -18,6 +18,7 @@ typedef struct qkv__survey {
     double bytes, characters, words; /* of pairs, those of the target */
     double han;                      /* characters of the Chinese script */
     int64_t pairs;                   /* labelled texts that are two */
+    bool is_header;                  /* the first pair is names of columns */
 } qkv__survey;
 
 void qkv__survey_text(qkv__survey *s, const char *text, size_t length); /* counts bytes, characters and words */

@@ -16,7 +16,7 @@ static qkv_status check_choice(const json_t *body, bool *no_tools)
     if (choice && !json_is_null(choice) && !*no_tools && (!wanted || strcmp(wanted, "auto")))
         return qkv__fail(QKV_USAGE, "\"tool_choice\" must be \"auto\" or \"none\": the model chooses");
     if (format && !json_is_null(format) && (!type || strcmp(type, "text")))
-        return qkv__fail(QKV_USAGE, "\"response_format\" is not known here, but for {\"type\": \"text\"}");
+        return qkv__fail(QKV_USAGE, "\"response_format\" must be {\"type\": \"text\"}: other formats are not supported");
     return QKV_OK;
 }
 

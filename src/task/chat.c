@@ -49,8 +49,9 @@ static qkv_status read_tools(qkv_chat *c)
 static qkv_status begin_chat(qkv_chat *c, const qkv_model *m)
 {
     const qkv_transformer_opts *t = qkv_transformer_options(qkv_model_transformer(m));
-    if (!t || t->encoder_layers || !t->decoder_layers || !qkv_model_target_tokenizer(m))
-        return qkv__fail(QKV_USAGE, "chat: the model must be a decoder alone, with its tokenizer");
+    if (!t || t->encoder_layers || !t->decoder_layers)
+        return qkv__fail(QKV_USAGE, "chat: the model must be a language model: a decoder alone");
+    if (!qkv_model_target_tokenizer(m)) return qkv__refuse_without_tokenizer(m, "chat");
     if (c->o.context < 0) return qkv__fail(QKV_USAGE, "chat: a context of %lld tokens", (long long)c->o.context);
     const int64_t positions = qkv_transformer_max_positions(t), said = qkv_model_info_of(m)->context;
     const int64_t most = positions && (!said || positions < said) ? positions : said;

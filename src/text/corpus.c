@@ -73,6 +73,11 @@ static qkv_status next_columns(corpus *c, bool *more)
     if (status || !*more) return status;
     size_t length = l->line.length;
     const char *line = l->line.data, *end = line + length, *tab = length ? memchr(line, '\t', length) : NULL;
+    if (!tab && l->number == 1)
+        return qkv__fail(QKV_FORMAT,
+                         "%s: line 1 has no TAB between source and target: give two files, or one with \"source TAB target\" "
+                         "on each line",
+                         l->path);
     if (!tab) return qkv__fail(QKV_FORMAT, "%s: line %lld has no TAB between source and target", l->path, (long long)l->number);
     if (memchr(tab + 1, '\t', (size_t)(end - tab - 1)))
         return qkv__fail(QKV_FORMAT, "%s: line %lld has more than one TAB, expected source TAB target", l->path,

@@ -341,8 +341,10 @@ static qkv_status check_schedule(const qkv_run_opts *o, int64_t pairs)
     if (before && before != pairs)
         return qkv__fail(QKV_USAGE, "cannot resume %s: the text is another: there were %lld pairs, and now there are %lld",
                          o->folder, (long long)before, (long long)pairs);
-    return qkv__fail(QKV_USAGE, "cannot resume %s: its schedule was made for %lld steps, and this one is for %lld", o->folder,
-                     (long long)planned, (long long)now);
+    return qkv__fail(QKV_USAGE,
+                     "cannot resume %s: its schedule was made for %lld steps, and this one is for %lld: to train longer, start "
+                     "another training with --from",
+                     o->folder, (long long)planned, (long long)now);
 }
 
 /* Ranks validate and save together. */
