@@ -80,10 +80,6 @@ typedef struct qkv_translations {
     struct qkv_translations_work *work; /* working memory */
     void *reserved[4];
 } qkv_translations;
-/* The same for summaries: what opts leave 0 is as the model's files say of summaries (qkv_summary_params), and a text with more
- * tokens than are read at once is summarized in parts, whose summaries are joined by spaces. */
-QKV_API qkv_status qkv_summarize(const qkv_model *m, const char *const *texts, const size_t *lengths, int64_t n,
-                                 const qkv_translate_opts *opts, qkv_translations *out);
 QKV_API void qkv_translations_free(qkv_translations *t);
 
 /* Translates n texts (lengths: their bytes; NULL: they end with a NUL), which may hold any bytes; what is not UTF-8 is read as
@@ -92,6 +88,12 @@ QKV_API void qkv_translations_free(qkv_translations *t);
  * of a model of ours is <pad>. USAGE for options that do not fit, or a model without encoder, decoder, tokenizer or those
  * tokens; NUMERIC, LIMIT, MEMORY: then *out holds nothing. */
 QKV_API qkv_status qkv_translate(const qkv_model *m, const char *const *texts, const size_t *lengths, int64_t n,
+                                 const qkv_translate_opts *opts, qkv_translations *out);
+
+/* Summarizes n texts as qkv_translate() translates them, with two differences. What opts leave 0 is as the model's files say of
+ * summaries (qkv_summary_params). A text with more tokens than are read at once is summarized in parts, whose summaries are
+ * joined by spaces. The errors are the same. */
+QKV_API qkv_status qkv_summarize(const qkv_model *m, const char *const *texts, const size_t *lengths, int64_t n,
                                  const qkv_translate_opts *opts, qkv_translations *out);
 
 /* What translation k of text i attends to, of results with `attention`: the mean of cross over all layers and heads, to

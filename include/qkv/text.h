@@ -193,8 +193,9 @@ QKV_API qkv_status qkv_tokenizer_encode_pair(const qkv_tokenizer *t, const char 
 QKV_API qkv_status qkv_ids_json(const qkv_tokenizer *t, const qkv_ids *ids, int with_types, qkv_text *out);
 
 /* The bytes of n ids, words with a space between them, those of a published tokenizer as its file says (SentencePiece never
- * shows its control tokens); skip_specials leaves special tokens out. Ids of a model need not make whole characters: see
- * qkv_utf8_repair(). USAGE, with the place, for an id out of range; MEMORY. *out is then empty. */
+ * shows its control tokens); skip_specials leaves special tokens out. Decode the ids of a text together: a SentencePiece
+ * tokenizer drops the space before the first word, so ids that are decoded one by one lose every space. Ids of a model need not
+ * make whole characters: see qkv_utf8_repair(). USAGE, with the place, for an id out of range; MEMORY. *out is then empty. */
 QKV_API qkv_status qkv_tokenizer_decode(const qkv_tokenizer *t, const int32_t *ids, size_t n, int skip_specials, qkv_text *out);
 
 /* ---- lines of tokens, as people read and type them ---- */
