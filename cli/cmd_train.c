@@ -236,7 +236,8 @@ static void watch_event(void *data, const qkv_run_event *e)
     case QKV_RUN_EVENT_RESUME:
         say_line(&w->progress, "resuming after step %lld", (long long)e->at.step);
         if (e->last_step && e->at.step >= e->last_step)
-            say_line(&w->progress, "no steps are left: --steps and --epochs train longer, and so does another training with --from");
+            say_line(&w->progress,
+                     "no steps are left: --steps and --epochs train longer, and so does another training with --from");
         break;
     case QKV_RUN_EVENT_STEP:
         w->updates++;

@@ -56,7 +56,8 @@ qkv_status check_line(const text_stream *r, const char *line, size_t length, boo
     if (told++ < MOST_TOLD)
         fprintf(stderr, _("qkv: %s: line %lld: byte %zu is not UTF-8: U+FFFD stands in for it\n"), r->name, number, good + 1);
     else
-        fprintf(stderr, _("qkv: %s: more lines are not UTF-8 and are not reported: is it in another encoding? \"iconv\" converts it\n"),
+        fprintf(stderr,
+                _("qkv: %s: more lines are not UTF-8 and are not reported: is it in another encoding? \"iconv\" converts it\n"),
                 r->name);
     return QKV_OK;
 }

@@ -28,12 +28,19 @@ if command -v c++ >/dev/null; then
 fi
 
 # Names as the compiler sees them: without comments and strings.
-names() { cat "$@" | tr '\n' ' ' | sed 's,/\*[^*]*\**\([^/*][^*]*\*\**\)*/, ,g; s/"[^"]*"//g' | grep -oiE '\bqkv_[a-z0-9_]+' | sort -u; }
+code() { cat "$@" | tr '\n' ' ' | sed 's,/\*[^*]*\**\([^/*][^*]*\*\**\)*/, ,g; s/"[^"]*"//g'; }
+names() { code "$@" | grep -oiE '\bqkv_[a-z0-9_]+' | sort -u; }
 twins() { awk '{ low = tolower($0); if (low in seen) print seen[low], $0; seen[low] = $0 }'; }
 names "$root"/include/qkv/*.h >"$folder/names"
 contains "names are found" "$(cat "$folder/names")" QKV_SHAPE qkv_dims qkv_translate_opts QKV_ABILITY_EMBED
 same "no internal name is shown" "" "$(grep '^qkv__' "$folder/names")"
 same "no two names differ by case alone" "" "$(twins <"$folder/names")"
+# Functions that comments and the table of docs/api.md call.
+code "$root"/include/qkv/*.h | grep -oE '\bqkv_[a-z0-9_]+\(' | sort -u >"$folder/functions"
+{ cat "$root"/include/qkv/*.h | grep -oE '\bqkv_[a-z0-9_]+\(\)' | tr -d ')'
+    grep '^|' "$root/docs/api.md" | grep -oE '`qkv_[a-z0-9_]+`' | sed 's/`\(.*\)`/\1(/'; } | sort -u >"$folder/called"
+contains "calls are found" "$(cat "$folder/called")" "qkv_translate(" "qkv_server_new("
+same "what comments and docs/api.md call is declared" "" "$(comm -13 "$folder/functions" "$folder/called")"
 same "two that do would be noticed" "QKV_WORDS qkv_words" "$(printf 'QKV_WORDS\nqkv_word\nqkv_words\n' | twins)"
 
 cat >"$folder/options.c" <<'END'

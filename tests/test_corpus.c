@@ -309,7 +309,7 @@ static const bad_row bad_rows[] = {
     { "one more newline", "a\n", "A\n\n", "line 2 has no translation", { 0 }, QKV_FORMAT, true },
     { "empty source", "", "A\n", "first is empty, but ", { 0 }, QKV_FORMAT, true },
     { "no TAB", "a\tA\nb\n", NULL, "first: line 2 has no TAB", { 0 }, QKV_FORMAT, true },
-    { "no TAB in an empty line", "\n", NULL, "first: line 1 has no TAB between source and target: give two files", { 0 }, QKV_FORMAT, true },
+    { "no TAB in an empty line", "\n", NULL, "no TAB between source and target: give two files", { 0 }, QKV_FORMAT, true },
     { "two TABs", "a\tA\nb\tB\t\n", NULL, "first: line 2 has more than one TAB", { 0 }, QKV_FORMAT, true },
     { "strict source", "a\nxy\xFF\n", "A\nB\n", "first: line 2: byte 3 is not UTF-8", { .strict = 1 }, QKV_FORMAT, true },
     { "strict target", "a\nb\n", "\xC3\nB\n", "second: line 1: byte 1 is not UTF-8", { .strict = 1 }, QKV_FORMAT, true },

@@ -75,8 +75,8 @@ QKV_API qkv_status qkv_model_check_files(const qkv_model *m);
 QKV_API void qkv_model_free(qkv_model *m);
 
 /* m with n changes (see qkv_touch), for any call that takes a model: qkv_attend(), qkv_translate() with any beam,
- * qkv_generate(), qkv_classify(), qkv_embed(), sessions, and what <qkv/touch.h> has. It shares m's weights and tokenizers, so
- * that m must outlive it and must not be changed; with n of 0 it gives the bits of m. A query that sees no key, because all are
+ * qkv_generate(), qkv_classify(), qkv_embed_texts(), sessions, and what <qkv/touch.h> has. It shares m's weights and tokenizers,
+ * so that m must outlive it and must not be changed; with n of 0 it gives the bits of m. A query that sees no key, because all are
  * hidden, gets zeros from that attention. In the decoder, values change places for the queries that see both. Masks and windows
  * go by places, not by positions that were moved. NULL on error: USAGE for NULL, a layer, head or kind that is not there, a
  * negative place, a row that is not as qkv_touch has it; LIMIT for a position that the model does not have, or above 65535;

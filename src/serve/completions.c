@@ -100,7 +100,8 @@ static qkv_status refuse_others(const completion *c, const json_t *body)
     qkv_status status = qkv__get_whole(body, "best_of", 0, INT64_MAX, &best_of);
     if (!status && best_of != c->samples)
         status = qkv__fail(
-            QKV_USAGE, "\"best_of\" is %lld and \"n\" is %lld: they must be the same, as this server does not choose among samples",
+            QKV_USAGE,
+            "\"best_of\" is %lld and \"n\" is %lld: they must be the same, as this server does not choose among samples",
             (long long)best_of, (long long)c->samples);
     if (!status && bias && !json_is_null(bias) && (!json_is_object(bias) || json_object_size(bias)))
         status = qkv__fail(QKV_USAGE, "\"logit_bias\" is not supported");

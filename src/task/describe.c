@@ -125,7 +125,10 @@ static void put_abilities(qkv__out *out, const qkv_model *m)
 {
     put_name(out, QKV__N("can"));
     if (qkv_model_source_tokenizer(m)) put_ability_names(out, qkv_model_info_of(m)->can);
-    else qkv__out_printf(out, "%s", qkv__translated("read ids; text needs tokenizer.json, vocab.txt, tokenizer.model, or vocab.json with merges.txt"));
+    else
+        qkv__out_printf(out, "%s",
+                        qkv__translated("read ids; text needs tokenizer.json, vocab.txt, tokenizer.model, or vocab.json with "
+                                        "merges.txt"));
     qkv__out_printf(out, "\n");
 }
 
