@@ -56,7 +56,8 @@ for folder_name in cut short unknown; do cp -r pair $folder_name; done
 head -c 1000 pair/model.safetensors >cut/model.safetensors
 echo short >short/model.safetensors
 echo '{"model_type": "fnet"}' >unknown/config.json
-mkdir empty-folder
+mkdir empty-folder bare
+cp pair/config.json pair/model.safetensors bare
 train="train classify --out out --lang zh --train"
 while read -r status sentence; do
     read -r arguments
@@ -73,6 +74,8 @@ info short
 info unknown
 5 decoder：模型没有用于“translate”的输出层：它可用于 generate
 translate -m decoder hi
+2 bare 中没有分词器：需要 tokenizer.json
+translate -m bare hi
 2 束宽 100000、结果数 1：束宽须在 1 到 1000 之间
 translate -m pair hi --beam 100000
 2 没有第 9 层：cross 注意力有第 0 到 1 层
@@ -107,7 +110,7 @@ $train texts.tsv --dim 32 --heads 4 --kv-heads 3 --split 0
 train classify --train texts.tsv --split 0 --out pair
 4 one 到第 1 行为止，two 却还有更多行：第 2 行没有对应的译文
 train translate --train one two --out out
-4 one：第 1 行的源文与译文之间没有 TAB
+4 one：第 1 行的源文与译文之间没有 TAB：请给出两个文件
 train translate --train one --out out
 2 out 中没有可以继续的训练
 train translate --train two two --out out --resume

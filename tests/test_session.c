@@ -402,6 +402,7 @@ static void errors_leave_a_session_as_it_was(void **state)
     qkv_session_free(e);
     assert_int_equal(qkv_session_encode(s, ids, 1, 1, NULL), QKV_USAGE);
     assert_int_equal(qkv_session_start(t, 1), QKV_USAGE);
+    assert_non_null(strstr(qkv_error(), "begin with qkv_session_encode()"));
     assert_int_equal(qkv_session_start(s, -1), QKV_USAGE);
     assert_int_equal(qkv_session_encode(t, ids, 1, 3, (int32_t[]){ 4 }), QKV_USAGE);
     assert_int_equal(qkv_session_start(s, 2), QKV_OK);

@@ -36,6 +36,7 @@ static const char *const formats[] = {
     N_("%s: line %s, byte %s: not JSON: %s"),
     /* models */
     N_("the model has no head for \"%s\": it can %s"),
+    N_("%s holds no tokenizer: expected tokenizer.json, vocab.txt, tokenizer.model, or vocab.json with merges.txt"),
     N_("the model has no tokenizer: it knows ids, not text"),
     N_("%s: the model has no tokenizer: it knows ids, not text"),
     N_("attention: there is no layer %s: %s attention has layers 0 to %s"),

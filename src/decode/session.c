@@ -124,8 +124,10 @@ void qkv_session_free(qkv_session *s)
 
 qkv_status qkv_session_start(qkv_session *s, int64_t rows)
 {
-    if (!s || rows < 0 || s->x->stacks[QKV__ENCODER].n)
-        return qkv__fail(QKV_USAGE, "session: rows without a source are for a decoder alone");
+    if (!s || rows < 0) return qkv__fail(QKV_USAGE, "session: a session and a number of rows from 0 are needed");
+    if (s->x->stacks[QKV__ENCODER].n)
+        return qkv__fail(QKV_USAGE,
+                         "session: the model has an encoder: begin with qkv_session_encode(), not qkv_session_start()");
     size_t bytes;
     qkv__session_row *all = qkv__size_mul((size_t)rows, sizeof *all, &bytes) ? qkv__alloc_zero(bytes) : NULL;
     if (!all) return qkv__fail(QKV_MEMORY, "session: %lld rows are more than there is memory for", (long long)rows);
