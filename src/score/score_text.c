@@ -25,7 +25,7 @@ static int longest_label(const char *const *labels, int64_t n)
 {
     int longest = 5;
     for (int64_t i = 0; i < n; i++) {
-        int length = (int)strlen(labels[i]);
+        int length = qkv__width(labels[i]);
         if (length > longest) longest = length;
     }
     return longest;
@@ -33,9 +33,11 @@ static int longest_label(const char *const *labels, int64_t n)
 
 static void put_class_rows(qkv__out *out, const char *const *labels, const qkv_class_score *each, int64_t n, int width)
 {
-    for (int64_t i = 0; i < n; i++)
-        qkv__out_printf(out, "%*s     %.4f  %.4f  %.4f  %6lld\n", width, labels[i], each[i].precision, each[i].recall,
-                        each[i].f1, (long long)each[i].texts);
+    for (int64_t i = 0; i < n; i++) {
+        qkv__out_name(out, labels[i], width, true);
+        qkv__out_printf(out, "     %.4f  %.4f  %.4f  %6lld\n", each[i].precision, each[i].recall, each[i].f1,
+                        (long long)each[i].texts);
+    }
 }
 
 /* The members of "classes", and what ends the whole object. */
@@ -53,11 +55,14 @@ static void put_class_members(qkv__out *out, const char *const *labels, const qk
 
 static void put_matrix(qkv__out *out, const confusion *c, int width)
 {
-    qkv__out_printf(out, qkv__translated("\nconfusion (a row is what it is, a column what was said)\n%*s"), width, "");
-    for (int64_t i = 0; i < c->classes; i++) qkv__out_printf(out, "  %*s", width, c->labels[i]);
+    qkv__out_printf(out, qkv__translated("\nconfusion matrix (rows: true label, columns: prediction)\n%*s"), width, "");
+    for (int64_t i = 0; i < c->classes; i++) {
+        qkv__out_printf(out, "  ");
+        qkv__out_name(out, c->labels[i], width, true);
+    }
     qkv__out_printf(out, "\n");
     for (int64_t i = 0; i < c->classes; i++) {
-        qkv__out_printf(out, "%*s", width, c->labels[i]);
+        qkv__out_name(out, c->labels[i], width, true);
         for (int64_t k = 0; k < c->classes; k++)
             qkv__out_printf(out, "  %*lld", width, (long long)c->counts[i * c->classes + k]);
         qkv__out_printf(out, "\n");
