@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 common_values common;
 const option common_options[] = {
@@ -191,13 +192,6 @@ static bool is_missing(const option *o)
     return is_required && (o->list ? !o->list->n : !*o->text);
 }
 
-static qkv_status check_required(const command *c)
-{
-    for (const option *o = c->options; o->name; o++)
-        if (is_missing(o)) return fail(QKV_USAGE, "--%s is missing: see \"qkv %s --help\"", o->name, c->name);
-    return QKV_OK;
-}
-
 /* Values without a name, wherever they stand, side by side; there is room for all arguments. */
 static char **operands;
 
@@ -206,6 +200,21 @@ static bool make_room_for_operands(char **arguments)
     size_t n = 1;
     while (*arguments++) n++;
     return (operands = calloc(n, sizeof *operands));
+}
+
+/* A folder among the values without a name is probably the model, for which -m was forgotten. */
+static qkv_status check_required(const command *c)
+{
+    const option *o = c->options;
+    while (o->name && !is_missing(o)) o++;
+    if (!o->name) return QKV_OK;
+    for (const option *p = c->options; o->letter == 'm' && p->name; p++) {
+        const char *first = p->plain && p->list && p->list->n ? p->list->at[0] : p->plain && p->text ? *p->text : NULL;
+        struct stat about;
+        if (first && !stat(first, &about) && S_ISDIR(about.st_mode))
+            return fail(QKV_USAGE, "--%s is missing: did you mean \"-m %s\"?", o->name, first);
+    }
+    return fail(QKV_USAGE, "--%s is missing: see \"qkv %s --help\"", o->name, c->name);
 }
 
 static qkv_status add_operand(const option *o, char *argument)

@@ -96,6 +96,8 @@ check "attend tells of it" run 0 "\"--input lines\" reads it" attend -m pair lin
 refused "a second text for attend" 2 'unexpected argument "love": put quotes around' attend -m pair I love
 refused "an argument that is no text" 2 'unexpected argument "x": see "qkv score --help"' score --ref lines x
 refused "nor named" 2 'unexpected argument "lines": did you mean "--ref lines"?' score lines lines
+refused "a value of an option that is missing" 2 'unexpected argument "lines": did you mean "--train lines"?' train classify lines --out no
+refused "a model without -m" 2 '--model is missing: did you mean "-m pair"?' translate pair "I love you"
 refused "texts and --eval" 2 "texts and --eval: choose one" classify -m classifier --eval labelled.tsv "a text"
 
 # ---- a file is written when all is ready ----
