@@ -58,6 +58,9 @@ qkv_status check_table_output(bool json)
 {
     row_form form = form_of_output();
     bool reads_objects = streams.input && is_objects_path(streams.input);
+    if (form == AS_LINES && streams.out &&
+        (ends_with(streams.out, ".xlsx") || ends_with(streams.out, ".xls") || ends_with(streams.out, ".ods")))
+        return fail(QKV_USAGE, "--out %s: no workbooks are written: give a name that ends in .csv", streams.out);
     if (form != AS_LINES && json) return fail(QKV_USAGE, "--json and --out %s: choose one", streams.out);
     if (form == AS_TABLE && reads_objects)
         return fail(QKV_USAGE, "--out %s: JSON lines have no columns: give a name that ends in .jsonl", streams.out);
@@ -325,7 +328,7 @@ static void tell_of_rows(const char *path, const qkv_corpus_read *read)
 {
     tell_repaired(path, read->repaired, read->first_repaired);
     if (read->empty)
-        fprintf(stderr, _("qkv: %s: %lld texts are empty, the first is line %lld: they have no prediction\n"), path,
+        fprintf(stderr, _("qkv: %s: empty texts: %lld, the first is line %lld: no prediction\n"), path,
                 (long long)read->empty, (long long)read->first_empty);
 }
 

@@ -280,10 +280,10 @@ static qkv_status run_classify(void)
     if (!status) status = load_classifier(&w);
     if (!status) status = given.eval ? evaluate(&w) : w.is_table ? classify_columns(&w) : classify_lines(&w);
     if (!status && w.cut && !given.quiet)
-        fprintf(stderr, _("qkv: classify: %lld texts are longer than is read at once: %s\n"), (long long)w.cut,
+        fprintf(stderr, _("qkv: classify: texts too long to be read at once: %lld: %s\n"), (long long)w.cut,
                 given.windows ? _("read in windows") : _("cut (--max-length, --windows)"));
     if (!status && w.empty && !given.quiet)
-        fprintf(stderr, _("qkv: classify: %lld texts are empty: they have no label\n"), (long long)w.empty);
+        fprintf(stderr, _("qkv: classify: empty texts: %lld: no label\n"), (long long)w.empty);
     free(w.pairs), free(w.pair_lengths);
     qkv_matrix_free(&w.found);
     qkv_text_free(&w.text);

@@ -95,14 +95,14 @@ check "JSON lines" awk '!/^{"line": [0-9]+, "label": "(neg|pos)", "probabilities
 same "the labels are the same there" "$(cut -f1 lines | cksum)" "$(sed 's/.*"label": "\([a-z]*\)".*/\1/' json | cksum)"
 contains "scores as JSON" "$("$qkv" classify -m whole --eval valid.tsv --json)" '"texts": 40' "\"accuracy\": $accuracy" '"classes": {"neg": {'
 printf 'great\n \n\nawful' >gaps.txt
-check "an empty text" run 0 "2 texts are empty: they have no label" classify -m whole -i gaps.txt
+check "an empty text" run 0 "empty texts: 2: no label" classify -m whole -i gaps.txt
 same "has an empty line, not a label" "4 pos||neg" "$(wc -l <out | tr -d ' ') $(sed -n '1p; 2p; 4p' out | cut -f1 | tr '\n' '|' | sed 's/|$//')"
 check "also as JSON" run 0 "" classify -m whole --json --quiet -i gaps.txt
 same "it has none" '{"line": 2, "label": null}' "$(sed -n 2p out)"
 same "no line, no answer" "" "$("$qkv" classify -m whole </dev/null)"
 awk 'BEGIN { for (i = 0; i < 300; i++) printf "the "; print "great" }' >long.txt
 "$qkv" classify -m whole --input long.txt --max-length 20 >cut 2>err
-contains "a text that is cut is told" "$(cat err)" "1 texts are longer than is read at once: cut"
+contains "a text that is cut is told" "$(cat err)" "texts too long to be read at once: 1: cut"
 "$qkv" classify -m whole --input long.txt --max-length 20 --windows >windows 2>err
 contains "or read in windows" "$(cat err)" "read in windows"
 refuse "which is not the same" cmp -s cut windows
@@ -142,7 +142,7 @@ for pooling in first last; do
 done
 check "a text longer than the positions of the model is cut" run 0 "" train classify --train train.tsv $size --positions learned \
     --longest 4 --tokens words --epochs 1 --quiet --out learned
-check "in use too" run 0 "are longer" classify -m learned --input valid.txt
+check "in use too" run 0 "too long to be read at once" classify -m learned --input valid.txt
 check "characters" run 0 "" train classify --train train.tsv $size --tokens characters --steps 3 --quiet --out characters
 check "classifies" run 0 "" classify -m characters --input valid.txt
 
@@ -299,12 +299,13 @@ for other in "german.csv --separator ;" "german.csv --separator semicolon" "wide
     rm -rf other
 done
 refused "another separator" 4 'the header has no column "Art", it has: id;Text;Art' $german --train german.csv --separator , --out no
+refused "a column in another case" 4 'the header has no column "art": did you mean "Art"?' $german --label-column art --train german.csv --out no
 refused "no separator" 2 '"x" separates no columns: expected tab, or one of , ; |' $german --train german.csv --separator x --out no
 contains "the columns of the training are read again" "$("$qkv" classify -m merged --eval german.csv)" "(200 of 200)"
 "$qkv" classify -m merged --eval valid.tsv >/dev/null 2>err
 same "unless the file has others" "" "$(cat err)"
 printf '\357\273\277id;Text;prediction\r\n1;"great; ""long""";x\r\n2; ;\r\n\r\n3;"dull\nfilm";"a;b"\r\n' >new.csv
-check "classify a table" run 0 "new.csv: 2 texts are empty, the first is line 3: they have no prediction" classify -m merged -i new.csv -o said.csv
+check "classify a table" run 0 "new.csv: empty texts: 2, the first is line 3: no prediction" classify -m merged -i new.csv -o said.csv
 printf '\357\273\277id;Text;prediction;prediction_2;probability\n1;"great; ""long""";x;pos;P\n2; ;;;\n;;;;\n3;"dull\nfilm";"a;b";neg;P\n' >wanted.csv
 sed 's/0\.[0-9]*$/P/' said.csv >found.csv
 check "its columns and the predictions" cmp wanted.csv found.csv
@@ -324,6 +325,7 @@ printf '{"text": "great", "n": {"a": 1}}\n{"text": null}\n{"text":"dull","predic
 sed 's/0\.[0-9]*}/P}/' said.jsonl >found.jsonl
 printf '{"text": "great", "n": {"a": 1}, "prediction": "pos", "probability": P}\n{"text": null, "prediction": null, "probability": null}\n{"text":"dull","prediction":"?", "prediction_2": "neg", "probability": P}\n' >wanted.jsonl
 check "JSON lines" cmp wanted.jsonl found.jsonl
+refused "a workbook" 2 "no workbooks are written: give a name that ends in .csv" classify -m whole -i new.csv -o said.xlsx
 refused "JSON lines as a table" 2 "JSON lines have no columns" classify -m whole -i new.jsonl -o said.csv
 refused "a table as JSON lines" 2 "a table does not become JSON lines" classify -m whole -i new.csv -o said.jsonl
 refused "the table itself" 2 "is the file that is read" classify -m merged -i new.csv -o new.csv
@@ -340,10 +342,10 @@ train="train classify $size --tokens words --quiet --steps 2 --out no"
 printf 'neg\tdull\nmeh\tso so\n' >unknown.tsv
 refused "strict: an unknown label at evaluation" 4 'line 2: the model does not know the label "meh"' classify -m whole --eval unknown.tsv --strict
 refused "strict: an unknown label in --valid" 4 'line 2: the label "meh" is not in train.tsv' $train --train train.tsv --valid unknown.tsv --strict
-check "else it is counted" run 0 'unknown.tsv: 1 texts have labels that are not known, the first is line 2, "meh": left out' \
+check "else it is counted" run 0 'unknown.tsv: texts with an unknown label: 1, the first is line 2, "meh": left out' \
     classify -m whole --eval unknown.tsv
 contains "and not measured" "$(cat out)" "accuracy 1.0000 (1 of 1)"
-check "in --valid too" run 0 'unknown.tsv: 1 texts have labels that are not known, the first is line 2, "meh": left out' \
+check "in --valid too" run 0 'unknown.tsv: texts with an unknown label: 1, the first is line 2, "meh": left out' \
     train classify $size --tokens words --steps 2 --train train.tsv --valid unknown.tsv --out unknown
 printf 'meh\tso so\n' >strange.tsv
 refused "unknown labels alone" 4 'strange.tsv: line 1: the label "meh" is not in train.tsv, nor is any other' $train --train train.tsv --valid strange.tsv
@@ -354,7 +356,7 @@ printf 'neg\t \npos\t\n' >blank.tsv
 refused "empty texts alone" 4 "blank.tsv: there are no texts" $train --train blank.tsv
 refused "at evaluation too" 4 "blank.tsv: there are no texts" classify -m whole --eval blank.tsv --quiet
 cat blank.tsv >>unknown.tsv
-check "some empty texts are told" run 0 "unknown.tsv: 2 texts are empty, the first is line 3" train classify $size --steps 2 --train unknown.tsv --out some
+check "some empty texts are told" run 0 "unknown.tsv: empty texts: 2, the first is line 3" train classify $size --steps 2 --train unknown.tsv --out some
 
 # ---- labelled text that is not what it is taken for ----
 (printf 'label\tsentence\r\n'; cat train.tsv) >headed.tsv

@@ -806,11 +806,11 @@ static void labelled_text_as_people_have_it(void **state)
         assert_true(x->texts == 8 && x->unlabelled == 1 && x->empty == 2 && x->repeated == 2);
         assert_true(x->valid == 1 + merges && x->overlap == merges && x->n_labels == 6 - 2 * merges);
         assert_string_equal(x->labels[merges ? 1 : 3], "billing");
-        assert_has(w.notes, "1 texts have no label, the first is line 5: left out");
+        assert_has(w.notes, "texts without a label: 1, the first is line 5: left out");
         if (!merges) assert_has(w.notes, spellings);
         else assert_has(w.notes, "3 labels that differ only in case or white space are merged: \"BILLING\" (1), ");
-        assert_has(w.notes, merges ? "1 texts have labels that are not known, the first is line 4, \"meh\": left out"
-                                   : "2 texts have labels that are not known, the first is line 2, \"BiLLing\": left out");
+        assert_has(w.notes, merges ? "texts with an unknown label: 1, the first is line 4, \"meh\": left out"
+                                   : "texts with an unknown label: 2, the first is line 2, \"BiLLing\": left out");
         assert_has(w.summary.data, "texts       8 of 11; left out: 2 empty, 1 without a label\n");
         assert_has(w.summary.data, "columns     separated by \";\"\nduplicates  2 of the training texts\n");
         assert_has(w.summary.data, merges ? "validation  2; 1 of them occur in the training text too\n" : "validation  1\n");

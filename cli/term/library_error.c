@@ -47,7 +47,7 @@ static const char *const formats[] = {
     N_("%s: there are no texts"),
     N_("%s: line %s: the label is empty"),
     N_("%s: line %s has no TAB between label and text"),
-    N_("%s: line %s has no TAB between label and text: --label-column and --text-column choose columns, by name or number"),
+    N_("%s: line %s has no TAB between label and text; --label-column and --text-column choose columns, by name or number"),
     N_("%s: line %s has no TAB between source and target"),
     N_("%s: line %s has no TAB between source and target: give two files, or one with \"source TAB target\" on each line"),
     N_("%s ends at line %s, but %s goes on: line %s has no translation"),

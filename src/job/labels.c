@@ -252,8 +252,8 @@ static void warn_of_labelled(const qkv__labelled_look *k, const qkv__label_set *
         snprintf(warning, 512, qkv__translated("%.256s: the labels are longer than the texts, such as \"%.*s\": %s"), path,
                  shown_bytes(s->names[0]), s->names[0], qkv__translated(swap_hint(k)));
     else if (k->texts >= 100 && 4 * (int64_t)s->n > k->texts)
-        snprintf(warning, 512, qkv__translated("%.256s: %lld texts have %d different labels, such as \"%.*s\""), path,
-                 (long long)k->texts, s->n, shown_bytes(s->names[0]), s->names[0]);
+        snprintf(warning, 512, qkv__translated("%.256s: %lld texts have %d different labels, such as \"%.*s\": %s"), path,
+                 (long long)k->texts, s->n, shown_bytes(s->names[0]), s->names[0], qkv__translated(swap_hint(k)));
 }
 
 /* Only TSV has its label in a column that nobody named. */

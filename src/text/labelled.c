@@ -4,6 +4,7 @@
 #include "../base/file.h"
 #include "../base/options.h"
 #include "../io/json.h"
+#include "label_list.h"
 #include "table.h"
 
 #include <jansson.h>
@@ -64,7 +65,7 @@ static qkv_status give(reader *r, qkv_labelled *x, int64_t number)
     if (is_empty) x->text = "", x->text_length = 0;
     qkv_status status = trim_label(r, x);
     if (status) return status;
-    const char *what = strcspn(x->label, "\t\r\n") < x->label_length ? "the label has a TAB, a newline or a NUL in it" : NULL;
+    const char *what = strcspn(x->label, "\t\r\n") < x->label_length ? "the label has a TAB, a newline or a NUL in it: is that the label column?" : NULL;
     if (!r->o.no_label && !r->o.separator && !x->label_length) {
         if (!r->o.strict && !r->read.unlabelled++) r->read.first_unlabelled = number;
         if (!r->o.strict) return QKV_OK;
@@ -78,8 +79,29 @@ static qkv_status give(reader *r, qkv_labelled *x, int64_t number)
 
 /* ---- TSV and CSV ---- */
 
+/* *found: the column whose name differs only in case or white space; NONE. MEMORY. */
+static qkv_status find_alike(const reader *r, const char *name, size_t *found)
+{
+    qkv_text wanted = { 0 }, key = { 0 };
+    qkv_status status = qkv__label_key(name, &wanted);
+    *found = NONE;
+    for (size_t i = 0; i < r->record.n && *found == NONE && !status; i++) {
+        status = qkv__label_key(qkv__field(&r->record, i), &key);
+        if (!status && !strcmp(key.data, wanted.data)) *found = i;
+    }
+    qkv_text_free(&wanted);
+    qkv_text_free(&key);
+    return status;
+}
+
 static qkv_status no_column(reader *r, const char *name)
 {
+    size_t alike;
+    qkv_status status = find_alike(r, name, &alike);
+    if (status) return status;
+    if (alike != NONE)
+        return qkv__fail(QKV_FORMAT, "%s: line %lld: the header has no column \"%s\": did you mean \"%s\"?", r->path,
+                         (long long)r->record.line, name, qkv__field(&r->record, alike));
     for (size_t i = 1; i < r->record.n; i++) r->record.text.data[r->record.begins[i] - 1] = ','; /* of the NUL between two */
     return qkv__fail(QKV_FORMAT, "%s: line %lld: the header has no column \"%s\", it has: %s", r->path,
                      (long long)r->record.line, name, r->record.text.data);

@@ -28,8 +28,9 @@ void qkv__tell_repaired(qkv__notes to, const char *path, int64_t n, int64_t firs
 {
     if (n == 1) qkv__tell(to, "%s: line %lld is not UTF-8: U+FFFD stands in", path, (long long)first);
     if (n > 1)
-        qkv__tell(to, "%s: %lld lines are not UTF-8, the first is line %lld: U+FFFD stands in", path, (long long)n,
-                  (long long)first);
+        qkv__tell(to, "%s: %lld lines are not UTF-8, the first is line %lld: U+FFFD stands in; if the file has another encoding: iconv -f WINDOWS-1252 "
+                  "-t UTF-8",
+                  path, (long long)n, (long long)first);
 }
 
 /* ---- labelled text ---- */
@@ -59,17 +60,17 @@ static void note_labelled(qkv__notes to, const char *path, const watched *w, con
     if (w->repaired_path && read->repaired > 1)
         qkv__tell(to, "%s: %lld more files are not UTF-8", path, (long long)read->repaired - 1);
     if (read->empty)
-        qkv__tell(to, "%s: %lld texts are empty, the first is line %lld: left out", path, (long long)read->empty,
+        qkv__tell(to, "%s: empty texts: %lld, the first is line %lld: left out", path, (long long)read->empty,
                   (long long)read->first_empty);
     if (read->unlabelled)
-        qkv__tell(to, "%s: %lld texts have no label, the first is line %lld: left out", path, (long long)read->unlabelled,
+        qkv__tell(to, "%s: texts without a label: %lld, the first is line %lld: left out", path, (long long)read->unlabelled,
                   (long long)read->first_unlabelled);
 }
 
 void qkv__tell_unknown(qkv__notes to, const char *path, const qkv__unknown_labels *u)
 {
     if (u->n)
-        qkv__tell(to, "%s: %lld texts have labels that are not known, the first is line %lld, \"%.60s\": left out%s", path,
+        qkv__tell(to, "%s: texts with an unknown label: %lld, the first is line %lld, \"%.60s\": left out%s", path,
                   (long long)u->n, (long long)u->first_line, u->first,
                   u->first_line == 1 ? qkv__translated(QKV__N("; if line 1 is a header, give --header")) : "");
 }
@@ -95,7 +96,8 @@ qkv_status qkv__labelled_read(const char *path, const qkv_labelled_opts *opts, q
     if (status != QKV_FORMAT || w.is_theirs || (opts && opts->strict) || !is_first) return status;
     char sentence[QKV_SENTENCE_MAX];
     snprintf(sentence, sizeof sentence, "%s", qkv_error());
-    return qkv__fail(status, "%.900s: --label-column and --text-column choose columns, by name or number", sentence);
+    if (*sentence && sentence[strlen(sentence) - 1] == '?') return status; /* it says what to do */
+    return qkv__fail(status, "%.900s; --label-column and --text-column choose columns, by name or number", sentence);
 }
 
 /* ---- documents ---- */
