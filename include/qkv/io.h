@@ -34,8 +34,9 @@ QKV_API qkv_status qkv_npy_read(const char *path, qkv_array *out);
 QKV_API qkv_status qkv_array_parse(const char *text, size_t length, const char *name, qkv_array *out);
 
 /* Reads the array that a person has named: a file, .npy or text as above, told apart by its first byte; or, where there is no
- * file of that name and it begins as numbers do, the text itself. The errors of the two, and IO. A pipe is read once, so it can
- * give text only. */
+ * file of that name and it begins as numbers do, the text itself, where
+ * full-width commas, semicolons and blanks count as those of ASCII. The errors of the two, and IO. A pipe is read once, so it
+ * can give text only. */
 QKV_API qkv_status qkv_array_read(const char *source, qkv_array *out);
 
 /* The matrix at an index such as "1,0", a number from 0 for each dimension but the last two (NULL or "" where there are none

@@ -189,11 +189,34 @@ static qkv_status read_array_file(const char *path, qkv_array *out)
     return status;
 }
 
+/* A copy in which the commas, semicolons and spaces of Chinese keyboards are those of ASCII. NULL: out of memory. */
+static char *copy_typed(const char *source)
+{
+    static const struct {
+        const char *wide;
+        char narrow;
+    } signs[] = { { "，", ',' }, { "、", ',' }, { "；", ';' }, { "\u3000", ' ' } };
+    char *copy = qkv__copy_text(source), *to = copy;
+    for (const char *at = copy; copy && *at; to++) {
+        size_t bytes = 1;
+        *to = *at;
+        for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
+            if (!strncmp(at, signs[i].wide, 3)) *to = signs[i].narrow, bytes = 3;
+        at += bytes;
+    }
+    if (copy) *to = '\0';
+    return copy;
+}
+
 qkv_status qkv_array_read(const char *source, qkv_array *out)
 {
     if (!source || !out) return qkv__fail(QKV_USAGE, "array: numbers or a path, and a place for the array are needed");
     char name[80];
     if (!is_typed(source) || qkv__file_exists(source)) return read_array_file(source, out);
     snprintf(name, sizeof name, "\"%.40s%s\"", source, strlen(source) > 40 ? "..." : "");
-    return qkv_array_parse(source, strlen(source), name, out);
+    char *typed = copy_typed(source);
+    if (!typed) return QKV_MEMORY;
+    qkv_status status = qkv_array_parse(typed, strlen(typed), name, out);
+    qkv__release(typed, strlen(source) + 1);
+    return status;
 }
