@@ -338,6 +338,17 @@ static void minutes_plan_steps(void **state)
     assert_same_file("timed", "counted", "checkpoint.safetensors");
 }
 
+static void a_plan_of_less_than_an_epoch_is_told(void **state)
+{
+    (void)state;
+    witness w = { 0 };
+    qkv_run_result end;
+    qkv_training *t = small_training("translate", "pairs.tsv", "short", "minutes", "0.0001", "max-tokens", "32", NULL);
+    assert_int_equal(run(t, &w, &end), QKV_OK);
+    qkv_training_free(t);
+    assert_has(w.notes, "--minutes 0.0001: the plan ends before one pass over the text: give more minutes for a useful model");
+}
+
 static void a_plan_is_kept_over_a_stop(void **state)
 {
     (void)state;
@@ -860,6 +871,7 @@ int main(void)
         cmocka_unit_test(updates_have_most_of_the_time),
         cmocka_unit_test(validations_are_few_or_many),
         cmocka_unit_test(minutes_plan_steps),
+        cmocka_unit_test(a_plan_of_less_than_an_epoch_is_told),
         cmocka_unit_test(a_plan_is_kept_over_a_stop),
         cmocka_unit_test(a_stop_while_it_plans_leaves_nothing),
         cmocka_unit_test(only_a_beginning_is_planned),

@@ -355,6 +355,10 @@ static qkv_status fix_plan(qkv_training *t, const qkv_run_plan *costs, double se
     t->planned_validations = t->o.v.valid_every || !(validation > 0) ? 0 : p.validations;
     qkv__training_note(t, "--minutes %g: planned as --steps %lld: %.3f s an update, %.2f s a validation",
                        (double)t->o.v.minutes, (long long)p.steps, costs->step_seconds, validation);
+    static const int64_t few = 1000; /* more teach something, also where the text is long */
+    if (p.steps < costs->epoch_steps && p.steps < few)
+        qkv__training_note(t, "--minutes %g: the plan ends before one pass over the text: give more minutes for a useful model",
+                           (double)t->o.v.minutes);
     return status;
 }
 
