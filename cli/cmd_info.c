@@ -37,7 +37,7 @@ static void print_text_line(const char *name, const char *key, const char *text)
 {
     if (!given.json) {
         print_name(_(name), 23, false);
-        puts(text ? text : _("none"));
+        puts(text ? text : _("(none)"));
         return;
     }
     printf("  \"%s\": ", key);

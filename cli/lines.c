@@ -73,8 +73,8 @@ void tell_repaired(const char *path, int64_t n, int64_t first)
     if (n == 1) fprintf(stderr, _("qkv: %s: line %lld is not UTF-8: U+FFFD stands in\n"), path, (long long)first);
     if (n > 1)
         fprintf(stderr, 
-                _("qkv: %s: %lld lines are not UTF-8, the first is line %lld: U+FFFD stands in; to convert the file: iconv -f "
-                  "WINDOWS-1252 -t UTF-8\n"),
+                _("qkv: %s: %lld lines are not UTF-8, the first is line %lld: U+FFFD stands in; if the file has another encoding: "
+                  "iconv -f WINDOWS-1252 -t UTF-8\n"),
                 path, (long long)n, (long long)first);
 }
 

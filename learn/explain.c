@@ -30,10 +30,10 @@ static void take_example(explained *e)
     e->key_columns = (labels){ .names = example_columns };
     e->words = e->key_words = example_columns;
     e->is_self = true;
-    int n = snprintf(e->note_text, sizeof e->note_text, "%s ", _(example_about));
+    int n = snprintf(e->note_text, sizeof e->note_text, "%s", _(example_about));
     snprintf(
         e->note_text + n, sizeof e->note_text - (size_t)n,
-        _("Each id selects a row of the embedding table, here %d rows of %d numbers. Rows 133, 23 and 58 form X. X, W_Q, W_K "
+        _(" Each id selects a row of the embedding table, here %d rows of %d numbers. Rows 133, 23 and 58 form X. X, W_Q, W_K "
           "and W_V are the tutorial's numbers; a model learns its own. W_V is the identity matrix, so V = X. (The tutorial "
           "also prints embeddings whose rows for ids 23 and 58 contradict its own V; they are not used here.)"),
         EXAMPLE_VOCABULARY, EXAMPLE_DIM);
@@ -167,18 +167,18 @@ static qkv_status load_operand_matrices(explained *e, const explain_input *in)
 static qkv_status check_equal(const char *what, int64_t a, const char *other, int64_t b)
 {
     if (a == b) return QKV_OK;
-    return fail(QKV_USAGE, "%s: %lld, but %s: %lld: they must be equal", what, (long long)a, other, (long long)b);
+    return fail(QKV_USAGE, "%s (%lld) and %s (%lld) must be equal", _(what), (long long)a, _(other), (long long)b);
 }
 
 /* Q, K and V of X and Y. */
 static qkv_status project(explained *e)
 {
-    static const char *const rows[] = { "rows of W_Q", "rows of W_K", "rows of W_V" };
+    static const char *const rows[] = { N_("rows of W_Q"), N_("rows of W_K"), N_("rows of W_V") };
     qkv_tensor **to[] = { &e->q, &e->k, &e->v };
     for (int i = 0; e->x && i < 3; i++) {
         bool is_other = i && e->y;
         qkv_tensor *from = is_other ? e->y : e->x;
-        qkv_status status = check_equal(is_other ? "columns of Y" : "columns of X", qkv_dim(from, 1), rows[i],
+        qkv_status status = check_equal(is_other ? N_("columns of Y") : N_("columns of X"), qkv_dim(from, 1), rows[i],
                                         qkv_dim(e->w[i], 0));
         if (status) return status;
         *to[i] = qkv_matmul(from, e->w[i], QKV_TRANSPOSE_NONE);
@@ -194,11 +194,11 @@ static qkv_status check_heads(const explained *e)
         if (qkv_dim(parts[i], 1) % (i ? e->kv_heads : e->heads))
             return fail(QKV_USAGE, "%c has %lld columns, which do not divide into %lld heads", "QKV"[i],
                         (long long)qkv_dim(parts[i], 1), (long long)e -> heads);
-    qkv_status status = check_equal("columns of Q", qkv_dim(e->q, 1) / e->heads, "columns of K",
+    qkv_status status = check_equal(N_("columns of Q"), qkv_dim(e->q, 1) / e->heads, N_("columns of K"),
                                     qkv_dim(e->k, 1) / e->kv_heads);
-    if (!status) status = check_equal("rows of K", qkv_dim(e->k, 0), "rows of V", qkv_dim(e->v, 0));
+    if (!status) status = check_equal(N_("rows of K"), qkv_dim(e->k, 0), N_("rows of V"), qkv_dim(e->v, 0));
     if (!status && e->w[PART_O])
-        status = check_equal("columns of V", qkv_dim(e->v, 1) / e->kv_heads * e->heads, "rows of W_O",
+        status = check_equal(N_("columns of V"), qkv_dim(e->v, 1) / e->kv_heads * e->heads, N_("rows of W_O"),
                              qkv_dim(e->w[PART_O], 0));
     return status;
 }

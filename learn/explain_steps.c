@@ -113,7 +113,7 @@ static int list_scores(const explained *e, step *s)
     snprintf(s->sum.name, sizeof s->sum.name, "S[%lld][0]", (long long)i);
     snprintf(s[1].title, sizeof s[1].title, "%s S / sqrt(d_k) = S / %.3f", _("Scaled"), sqrt((double)d_k));
     snprintf(s[1].formula, sizeof s[1].formula, "\\frac{S}{\\sqrt{d_k}} = \\frac{S}{\\sqrt{%lld}}", (long long)d_k);
-    snprintf(s[1].note, sizeof s[1].note, "%s", _("Longer vectors give larger sums; the root takes that growth back."));
+    snprintf(s[1].note, sizeof s[1].note, "%s", _("The variance of a score grows with d_k; dividing by the root undoes that."));
     add_between(e, &s[1], "scaled", "S / sqrt(d_k)", e->scaled);
     return 2;
 }

@@ -36,7 +36,7 @@ fails "an option that is missing" 2 '缺少 --ref' score --lang zh
 fails "what was meant" 2 '是不是想用“--beam”？' translate --num-beams 3 --lang zh
 fails "what there is not" 2 'qkv 在 CPU 上运行' translate --gpu --lang zh
 fails "a command that there is not" 2 '没有命令“foo”' --lang zh foo
-fails "a number" 2 '不是从 1 开始的整数' line --steps x --lang zh
+fails "a number" 2 '不是不小于 1 的整数' line --steps x --lang zh
 fails "no such folder" 3 'info: no-such-folder：没有这个目录' info no-such-folder --lang zh
 same "by the locale" "$(zh info no-such-folder 2>&1)" "$(LC_ALL=zh_CN.UTF-8 "$qkv" info no-such-folder 2>&1)"
 fails "no training" 3 'training.json：没有那个文件或目录：不是训练目录' runs . --lang zh
@@ -58,6 +58,7 @@ echo short >short/model.safetensors
 echo '{"model_type": "fnet"}' >unknown/config.json
 mkdir empty-folder bare
 cp pair/config.json pair/model.safetensors bare
+printf 'Text,Art\n"a\nb",c\n' >wide.csv
 train="train classify --out out --lang zh --train"
 while read -r status sentence; do
     read -r arguments
@@ -88,15 +89,15 @@ $train no-tab.tsv
 $train no-label.tsv --strict
 4 nothing.tsv：没有文本
 $train nothing.tsv
-2 --layers：“0”不是从 1 开始的整数
+2 --layers：“0”不是不小于 1 的整数
 $train texts.tsv --layers 0
 2 --preset：“huge”不在以下取值之中：tiny
 $train texts.tsv --preset huge
-2 --dropout：“x”不是有限数
+2 --dropout：“x”不是数，或不是有限数
 $train texts.tsv --dropout x
 2 --split：2 不在 0 到 0.5 之间
 $train texts.tsv --split 2
-2 --lr：-1 不大于 0
+2 --lr：-1 必须大于 0
 $train texts.tsv --lr -1 --split 0
 2 dropout 须不小于 0 且小于 1
 $train texts.tsv --dropout 2 --split 0
@@ -116,10 +117,44 @@ train translate --train one --out out
 train translate --train two two --out out --resume
 3 /proc/none/out：无法创建目录：没有那个文件或目录
 train translate --train two two --tokens words --out /proc/none/out
+3 texts.tsv 不是目录：模型是含有 config.json、model.safetensors 和 tokenizer.json 的目录
+info texts.tsv
+3 pair/config.json 不是目录，而模型是一个目录：请给出“pair”
+info pair/config.json
+2 attend: 文本为空，没有可以关注的词元
+attend -m pair --input nothing.tsv --quiet
+2 --without-head 3：格式应为 “层.头”，例如 1.3，从 0 数起
+attend -m pair hi --without-head 3 --quiet
+2 why: 位置 99 没有输出：输出在 0 到
+why -m pair hi --at 99
+5 没有预设“bsae”，可用的有 tiny
+show model --preset bsae
+4 --x："1,0;0,a"：第 2 行第 2 列：“a”不是数
+explain --x 1,0;0,a --wq 1 --wk 1 --wv 1
+4 --x："[]"：没有数
+explain --x [] --wq 1 --wk 1 --wv 1
+4 --x："1,0;0"：第 2 行有 1 个数，第一行有 2 个
+explain --x 1,0;0 --wq 1 --wk 1 --wv 1
+4 --x："[[1,0],[0,1]"：第 3 行：方括号没有闭合
+explain --x [[1,0],[0,1] --wq 1 --wk 1 --wv 1
+4 --x："[1,0]1"：最后一个方括号之后还有“1”
+explain --x [1,0]1 --wq 1 --wk 1 --wv 1
+2 X 的列数（2）与 W_Q 的行数（1）必须相等
+explain --x 1,0;0,1 --wq 1 --wk 1 --wv 1
+4 wide.csv：第 1 行：表头中没有“art”列：是不是想用“Art”？
+$train wide.csv --label-column art
+4 wide.csv：第 1 行：表头中没有“label”列，只有：Text,Art；用 --label-column
+$train wide.csv
+4 wide.csv：第 2 行：标签中有制表符、换行或 NUL：这是标签列吗？
+$train wide.csv --label-column Text --text-column Art
 END
+"$qkv" $train texts.tsv --out far --lr 1e30 --split 0.5 --steps 9 >/dev/null 2>err
+contains "in Chinese: a rate that is too high" "$(cat err)" '步的损失不是有限数：请把 --lr 调低'
+fails "in Chinese: a training is there" 2 'far 中已有一次训练：请用 --resume 继续，或换一个目录' $train texts.tsv --out far
 fails "a rare one stays English" 4 "encoder/config.json is not the same as pair/config.json" average -m pair encoder -o out --lang zh
 contains "a model's table" "$(zh info pair)" "架构            qkv" "注意力头        2" "词表" "可用于          translate"
-contains "the build's table" "$(zh info -t 3)" "指令集" "3（来自 --threads）"
+contains "the build's table" "$(unset QKV_ISA; zh info -t 3)" "指令集" "3（来自 --threads）" "QKV_ISA                （无）"
+contains "sentences have no blank between them" "$(zh explain | tr -d '\n')" "即嵌入表的行号。每个编号对应"
 contains "perplexity" "$(zh perplexity -m decoder corpus)" "困惑度       " "nats/词元    "
 contains "attend" "$(zh attend -m pair "I love you" 2>said)" "交叉注意力，第 1 层，注意力头的平均" "空白到 █"
 contains "and what it tells" "$(cat said)" "译文是"

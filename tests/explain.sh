@@ -126,8 +126,8 @@ fails "a bracket that stays open" 4 "not closed" explain --q "[[1,2]" --k 1 --v 
 fails "an empty place" 4 "row 1, column 2: there is no number" explain --q "1,,2" --k 1 --v 1
 fails "no such file" 3 "nowhere.npy" explain --q nowhere.npy --k 1 --v 1
 fails "an infinite one" 8 "not finite" explain --q inf --k 1 --v 1
-fails "shapes" 2 "columns of Q: 2, but columns of K: 3" explain --q "1 2" --k "1 2 3" --v 1
-fails "X and W" 2 "columns of X: 2, but rows of W_K: 1" explain --x "1 2" --wq "1; 2" --wk 1 --wv "1; 2"
+fails "shapes" 2 "columns of Q (2) and columns of K (3) must be equal" explain --q "1 2" --k "1 2 3" --v 1
+fails "X and W" 2 "columns of X (2) and rows of W_K (1) must be equal" explain --x "1 2" --wq "1; 2" --wk 1 --wv "1; 2"
 fails "heads" 2 "do not divide into 2 heads" explain --q 1 --k 1 --v 1 --heads 2
 fails "a mask" 2 "causal+padding:3" explain --mask upper
 fails "padding past the end" 2 "outside 0..2" explain --mask padding:3

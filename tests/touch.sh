@@ -30,7 +30,7 @@ for change in "--without-head 0.1" "--without-layer 1" "--hide-key 1" "--move 1=
     check "lens $change" test "$(cat plain.json)" != "$(cat changed.json)"
 done
 contains "lens as a table" "$("$qkv" lens -m decoder "the cat sat")" "embedding" "layer 1" "bits"
-contains "why of a class" "$("$qkv" why -m scoring-encoder "the cat sat" --class relevance)" "output 0 relevance" "value-zeroing"
+contains "why of a class" "$("$qkv" why -m scoring-encoder "the cat sat" --class relevance)" 'output "relevance" (number 0)' "value-zeroing"
 contains "why of a token" "$("$qkv" why -m pair "I love you" --target "the cat" --at 1 --json)" '"source": [' '"rollout": '
 contains "one method" "$("$qkv" why -m decoder "the cat sat" --method gradient)" "gradient"
 for change in "--without-head 1.9" "--without-head 1" "--hide-key x" "--edit-row 0.0.1=-1"; do
