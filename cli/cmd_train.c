@@ -50,7 +50,7 @@ static struct {
 #define GOES_TO_NUMBER GOES_TO_COUNT
 #define GOES_TO_WORD GOES_TO_COUNT
 #define GOES_TO_TEXT GOES_TO_COUNT
-#define GOES_TO_OUTPUT(member) .text = &typed.member, .letter = 'o', .required = true
+#define GOES_TO_OUTPUT(member) .text = &typed.member, .letter = 'o', .required = true, .optional_with = &typed.dry_run
 #define GOES_TO_FILES(member) .list = &typed.member
 #define GOES_TO_INPUT(member) .list = &typed.member, .required = true, .optional_with = &typed.resume
 #define ROW_OF_EVERY TRAINING_ROW

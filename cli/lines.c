@@ -54,7 +54,7 @@ qkv_status check_line(const text_stream *r, const char *line, size_t length, boo
     static int told; /* a file of another encoding may have a million such lines */
     if (quiet || told > MOST_TOLD) return QKV_OK;
     if (told++ < MOST_TOLD)
-        fprintf(stderr, _("qkv: %s: line %lld: byte %zu is not UTF-8: U+FFFD stands in for it\n"), r->name, number, good + 1);
+        fprintf(stderr, _("qkv: %s: line %lld: byte %zu is not UTF-8: replaced by U+FFFD\n"), r->name, number, good + 1);
     else
         fprintf(stderr,
                 _("qkv: %s: more lines are not UTF-8 and are not reported: is it in another encoding? \"iconv\" converts it\n"),
@@ -70,10 +70,10 @@ void tell_note(void *data, const char *text)
 
 void tell_repaired(const char *path, int64_t n, int64_t first)
 {
-    if (n == 1) fprintf(stderr, _("qkv: %s: line %lld is not UTF-8: U+FFFD stands in\n"), path, (long long)first);
+    if (n == 1) fprintf(stderr, _("qkv: %s: line %lld is not UTF-8: replaced by U+FFFD\n"), path, (long long)first);
     if (n > 1)
         fprintf(stderr, 
-                _("qkv: %s: %lld lines are not UTF-8, the first is line %lld: U+FFFD stands in; if the file has another encoding: "
+                _("qkv: %s: %lld lines are not UTF-8, the first is line %lld: replaced by U+FFFD; if the file has another encoding: "
                   "iconv -f WINDOWS-1252 -t UTF-8\n"),
                 path, (long long)n, (long long)first);
 }

@@ -102,16 +102,16 @@ same "it has none" '{"line": 2, "label": null}' "$(sed -n 2p out)"
 same "no line, no answer" "" "$("$qkv" classify -m whole </dev/null)"
 awk 'BEGIN { for (i = 0; i < 300; i++) printf "the "; print "great" }' >long.txt
 "$qkv" classify -m whole --input long.txt --max-length 20 >cut 2>err
-contains "a text that is cut is told" "$(cat err)" "texts too long to be read at once: 1: cut"
+contains "a text that is cut is counted" "$(cat err)" "texts too long to be read at once: 1: cut"
 "$qkv" classify -m whole --input long.txt --max-length 20 --windows >windows 2>err
 contains "or read in windows" "$(cat err)" "read in windows"
 refuse "which is not the same" cmp -s cut windows
 check "bytes that are not UTF-8 are read" sh -c 'printf "great \377\n" | "$1" classify -m whole' sh "$qkv"
 printf 'great\ngreat \377\n' >bad.txt
-check "and told of" run 0 "qkv: bad.txt: line 2: byte 7 is not UTF-8: U+FFFD stands in for it" classify -m whole --input bad.txt
+check "and told of" run 0 "qkv: bad.txt: line 2: byte 7 is not UTF-8: replaced by U+FFFD" classify -m whole --input bad.txt
 awk 'BEGIN { for (i = 0; i < 30; i++) printf "great \377\n" }' >bad.txt
 check "a file of such lines gets ten reports" run 0 "qkv: bad.txt: more lines are not UTF-8 and are not reported" classify -m whole --input bad.txt
-same "and no more" "10 30" "$(grep -c 'stands in for it' err) $(wc -l <out)"
+same "and no more" "10 30" "$(grep -c 'replaced by' err) $(wc -l <out)"
 printf '\357\273\277great\n' >marked.txt
 echo great >in.txt
 for command in classify embed; do
@@ -123,7 +123,7 @@ mkdir -p mixed/neg mixed/pos
 printf 'dull\n' >mixed/neg/a.txt
 printf 'dull\npoor \377\n' >mixed/neg/b.txt
 printf 'great \377\n' >mixed/pos/a.txt
-check "of a folder" run 0 "qkv: mixed/neg/b.txt: line 2 is not UTF-8: U+FFFD stands in" classify -m whole --eval mixed
+check "of a folder" run 0 "qkv: mixed/neg/b.txt: line 2 is not UTF-8: replaced by U+FFFD" classify -m whole --eval mixed
 contains "the first file is named" "$(cat err)" "qkv: mixed: 1 more files are not UTF-8"
 printf '(\265/\375\004' >zipped.tsv
 refused "labelled text of Zstandard" 5 'zipped.tsv: it is Zstandard, not text in UTF-8: decompress it first, as in "zstd -dc FILE' \
@@ -356,7 +356,7 @@ printf 'neg\t \npos\t\n' >blank.tsv
 refused "empty texts alone" 4 "blank.tsv: there are no texts" $train --train blank.tsv
 refused "at evaluation too" 4 "blank.tsv: there are no texts" classify -m whole --eval blank.tsv --quiet
 cat blank.tsv >>unknown.tsv
-check "some empty texts are told" run 0 "unknown.tsv: empty texts: 2, the first is line 3" train classify $size --steps 2 --train unknown.tsv --out some
+check "some empty texts are counted" run 0 "unknown.tsv: empty texts: 2, the first is line 3" train classify $size --steps 2 --train unknown.tsv --out some
 
 # ---- labelled text that is not what it is taken for ----
 (printf 'label\tsentence\r\n'; cat train.tsv) >headed.tsv

@@ -222,14 +222,14 @@ refused "a tagger does not classify" 5 'bert_tag: the model has no head for "cla
 refused "a classifier does not tag" 5 'no head for "tag": it can classify, embed' tag -m bert_classify x
 refused "a tagger does not answer" 5 'no head for "answer": it can tag, embed' answer -m bert_tag --context context x
 refused "a classifier of three labels does not rank" 5 'no head for "rank": it can classify, embed' rank -m bert_classify --corpus context x
-# One rule for bytes that are not UTF-8: U+FFFD stands in, and it is told.
+# One rule for bytes that are not UTF-8: replaced by U+FFFD, and it is told.
 printf 'the cat\nthe \377 sat\n' >bad.txt
 form one_label one bert_classify
 tr -d '\n' <bert_classify/config.json | sed 's/"id2label": {[^}]*}/"id2label": {"0": "x"}/; s/"label2id": {[^}]*}/"label2id": {"x": 0}/' >one_label/config.json
-told="bad.txt: line 2: byte 5 is not UTF-8: U+FFFD stands in for it"
+told="bad.txt: line 2: byte 5 is not UTF-8: replaced by U+FFFD"
 check "tag" run 0 "$told" tag -m bert_tag --input bad.txt
 check "answer: questions" run 0 "$told" answer -m bert_answer --context context --input bad.txt
-check "answer: the context" run 0 "bad.txt: line 2 is not UTF-8: U+FFFD stands in" answer -m bert_answer --context bad.txt x
+check "answer: the context" run 0 "bad.txt: line 2 is not UTF-8: replaced by U+FFFD" answer -m bert_answer --context bad.txt x
 check "rank: queries" run 0 "$told" rank -m one_label --corpus context --input bad.txt
 check "rank: lines" run 0 "$told" rank -m one_label --corpus bad.txt x
 check "are UTF-8 then" iconv -f UTF-8 -t UTF-8 -o /dev/null out

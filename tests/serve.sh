@@ -61,6 +61,7 @@ translated=$(echo 'I love you' | "$qkv" translate -m pair)
 contains "a translation is the command's" \
     "$(ask "$port" 'POST /translate' "Content-Type: application/json\r\nContent-Length: ${#body}\r\n" "$body")" \
     "{\"translatedText\":$(printf '%s' "$translated" | sed 's/\\/\\\\/g; s/"/\\"/g; s/^/"/; s/$/"/')"
+contains "a path of another job" "$(ask "$port" 'POST /classify' "Content-Length: 2\r\n" "{}")" "HTTP/1.1 404" 'whose task is translate: POST /translate"'
 contains "another path" "$(ask "$port" 'GET /x')" "HTTP/1.1 404" '"code":404'
 refused "a port that is taken" 3 "port $port of 127.0.0.1 is taken" -m pair --port "$port"
 ends "Ctrl-C ends it" INT 130

@@ -206,8 +206,8 @@ static void the_summary_tells_of_all_of_it(void **state)
     assert_int_equal(qkv_training_summary(t, 1, 1, &w.summary), QKV_USAGE); /* nothing was read yet */
     assert_int_equal(run(t, &w, NULL), QKV_OK);
     const qkv_training_text *x = qkv_training_text_of(t);
-    snprintf(row, sizeof row, "texts       %lld\nvalidation  %lld\nclasses     3: a (%lld), b (%lld), c (%lld)\nvocabulary  ",
-             (long long)x->texts, (long long)x->valid, (long long)x->label_counts[0], (long long)x->label_counts[1],
+    snprintf(row, sizeof row, "texts       %lld of %lld\nvalidation  %lld held back\nclasses     3: a (%lld), b (%lld), c (%lld)\nvocabulary  ",
+             (long long)x->texts, (long long)(x->texts + x->valid), (long long)x->valid, (long long)x->label_counts[0], (long long)x->label_counts[1],
              (long long)x->label_counts[2]);
     assert_memory_equal(w.summary.data, row, strlen(row));
     snprintf(row, sizeof row, "\nparameters  %lld\nchosen      --",

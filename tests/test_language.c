@@ -263,7 +263,7 @@ static void measuring_refuses(void **state)
 
 static void count_note(void *data, const char *text)
 {
-    assert_non_null(strstr(text, "b: line 1 is not UTF-8: U+FFFD stands in"));
+    assert_non_null(strstr(text, "b: line 1 is not UTF-8: replaced by U+FFFD"));
     ++*(int *)data;
 }
 

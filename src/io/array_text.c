@@ -112,7 +112,7 @@ static qkv_status read_entry(reader *r, int depth, int64_t n)
     if (*r->at == '[') return read_list(r, depth);
     if (!r->ndim) r->ndim = depth;
     if (r->ndim == depth) return read_number(r, n);
-    return qkv__fail(QKV_FORMAT, "%s: row %lld: a number stands where the others are lists", r->name, (long long)r->row + 1);
+    return qkv__fail(QKV_FORMAT, "%s: row %lld: a number where a list is expected", r->name, (long long)r->row + 1);
 }
 
 /* What begins with the bracket at hand and is inside of `depth` lists. */
@@ -122,7 +122,7 @@ static qkv_status read_list(reader *r, int depth)
     int64_t n = 0;
     if (depth == QKV_MAX_DIMS) return qkv__fail(QKV_LIMIT, "%s: the array has more than %d dimensions", r->name, QKV_MAX_DIMS);
     if (r->ndim && depth >= r->ndim)
-        return qkv__fail(QKV_FORMAT, "%s: row %lld: a list stands where the others are numbers", r->name,
+        return qkv__fail(QKV_FORMAT, "%s: row %lld: a list where a number is expected", r->name,
                          (long long)r->row + 1);
     r->at++;
     for (skip_blanks(r, blanks); r->at < r->end && *r->at != ']'; skip_comma(r, blanks)) {

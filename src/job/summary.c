@@ -12,12 +12,14 @@ static void put_row_name(qkv__out *out, const char *name) { qkv__out_name(out, q
 
 /* ---- the text ---- */
 
-static void put_texts(qkv__out *out, const qkv_training_text *x)
+/* held_back: validation texts that are of the training files. */
+static void put_texts(qkv__out *out, const qkv_training_text *x, int64_t held_back)
 {
     put_row_name(out, x->noun);
     qkv__out_printf(out, "%lld", (long long)x->texts);
     int64_t left_out = x->empty + x->unlabelled + x->too_long;
-    if (left_out) qkv__out_printf(out, qkv__translated(" of %lld"), (long long)(x->texts + left_out));
+    if (left_out || held_back)
+        qkv__out_printf(out, qkv__translated(" of %lld"), (long long)(x->texts + held_back + left_out));
     if (x->parts) qkv__out_printf(out, qkv__translated(", cut into %lld %s"), (long long)x->n_parts, qkv__translated(x->parts));
     if (left_out) qkv__out_printf(out, qkv__translated("; left out:"));
     if (x->empty) qkv__out_printf(out, qkv__translated(" %lld empty"), (long long)x->empty);
@@ -38,7 +40,7 @@ static void put_texts(qkv__out *out, const qkv_training_text *x)
     }
     if (!x->valid) return;
     put_row_name(out, QKV__N("validation"));
-    qkv__out_printf(out, "%lld", (long long)x->valid);
+    qkv__out_printf(out, held_back ? qkv__translated("%lld held back") : "%lld", (long long)x->valid);
     if (x->overlap)
         qkv__out_printf(out, qkv__translated("; %lld of them occur in the training text too"), (long long)x->overlap);
     qkv__out_printf(out, "\n");
@@ -135,7 +137,8 @@ qkv_status qkv_training_summary(qkv_training *t, int64_t epoch_steps, int64_t la
     const qkv_model *m = qkv_training_model(t);
     if (!x || !m) return qkv__fail(QKV_USAGE, "summary: the training has not begun: its text is not read yet");
     qkv__out text = qkv__out_begin(out);
-    put_texts(&text, x);
+    bool is_split = QKV__IS_SET(&t->o, split) && t->o.v.split > 0 && !x->parts;
+    put_texts(&text, x, is_split ? x->valid : 0);
     if (x->n_labels) put_labels(&text, x);
     put_vocabulary(&text, m);
     put_row_name(&text, QKV__N("parameters"));

@@ -249,6 +249,15 @@ static void find_route(qkv__request *r, const char *path, const char *method)
         qkv__refuse(r, MHD_HTTP_METHOD_NOT_ALLOWED, "%s takes %s, not %s", path, r->route->is_post ? "POST" : "GET", method);
 }
 
+static void refuse_job(qkv__request *r, const char *path)
+{
+    const char *other = NULL;
+    for (int i = N_ROUTES - 1; i >= 0; i--)
+        if (routes[i].is_post && routes[i].jobs & (int)r->served->job) other = routes[i].path;
+    qkv__refuse(r, MHD_HTTP_NOT_FOUND, "%s is not for the model of this server, whose task is %s%s%s", path,
+                qkv__job_name(r->served->job), other ? ": POST " : "", other ? other : "");
+}
+
 static void check_request(qkv__request *r, const char *path, const char *method)
 {
     const qkv_server *s = r->server;
@@ -258,8 +267,7 @@ static void check_request(qkv__request *r, const char *path, const char *method)
     find_route(r, path, method);
     if (r->route && !r->route->is_open && !r->is_preflight) qkv__check_token(r);
     if (r->route && r->route->jobs && !(r->route->jobs & (int)r->served->job))
-        qkv__refuse(r, MHD_HTTP_NOT_FOUND, "%s is not for the model of this server, whose task is %s", path,
-                    qkv__job_name(r->served->job));
+        refuse_job(r, path);
     if (r->route && qkv_model_check_ability(r->served->model, r->route->can))
         qkv__refuse(r, MHD_HTTP_NOT_FOUND, "%s is not for the model of this server: %s", path, qkv_error());
     qkv__check_body(r);

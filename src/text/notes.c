@@ -26,9 +26,9 @@ void qkv__tell(qkv__notes to, const char *format, ...)
 
 void qkv__tell_repaired(qkv__notes to, const char *path, int64_t n, int64_t first)
 {
-    if (n == 1) qkv__tell(to, "%s: line %lld is not UTF-8: U+FFFD stands in", path, (long long)first);
+    if (n == 1) qkv__tell(to, "%s: line %lld is not UTF-8: replaced by U+FFFD", path, (long long)first);
     if (n > 1)
-        qkv__tell(to, "%s: %lld lines are not UTF-8, the first is line %lld: U+FFFD stands in; if the file has another encoding: iconv -f WINDOWS-1252 "
+        qkv__tell(to, "%s: %lld lines are not UTF-8, the first is line %lld: replaced by U+FFFD; if the file has another encoding: iconv -f WINDOWS-1252 "
                   "-t UTF-8",
                   path, (long long)n, (long long)first);
 }
@@ -96,7 +96,7 @@ qkv_status qkv__labelled_read(const char *path, const qkv_labelled_opts *opts, q
     if (status != QKV_FORMAT || w.is_theirs || (opts && opts->strict) || !is_first) return status;
     char sentence[QKV_SENTENCE_MAX];
     snprintf(sentence, sizeof sentence, "%s", qkv_error());
-    if (*sentence && sentence[strlen(sentence) - 1] == '?') return status; /* it says what to do */
+    if (*sentence && sentence[strlen(sentence) - 1] == '?') return status; /* a question suggests a column */
     return qkv__fail(status, "%.900s; --label-column and --text-column choose columns, by name or number", sentence);
 }
 
