@@ -710,7 +710,7 @@ refused "more tokens than the model has" 4 "24 tokens" fill -m many 'the [MASK]'
 model ids gpt2
 refused "a model without a tokenizer" 2 "ids holds no tokenizer: expected tokenizer.json, vocab.txt" generate -m ids -p x
 check "info of it" run 0 "" info ids
-contains "info of it names what is missing" "$(cat out)" "read ids alone: for text, add tokenizer.json"
+contains "info of it names what is missing" "$(cat out)" "read ids; text needs tokenizer.json, vocab.txt"
 check "info of it as JSON" run 0 "" info ids --json
 same "it can do nothing with text" '"can": [],' "$(grep -o '"can": \[\],' out)"
 
