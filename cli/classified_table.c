@@ -343,6 +343,7 @@ qkv_status classify_table(const table_task *task, int64_t *cut)
         const char *path = w.in.file == stdin ? "/dev/stdin" : streams.input;
         w.has_mark = has_mark(&w.in);
         status = qkv_labelled_read(path, task->how, take_row, &w, &read);
+        if (status) tell_repaired(path, read.repaired, read.first_repaired); /* it may be the cause */
         if (status && !w.is_reported && !ferror(stdout)) library_failed();
         qkv_status last = !w.is_reported && (w.n_rows || (!status && !w.is_open)) ? classify_rows(&w) : QKV_OK;
         if (!status) status = last;

@@ -89,7 +89,7 @@ const command explain_command = {
                "  qkv explain --q \"1 0\" --k \"1 0; 0 1; 1 0\" --v \"10 0; 0 20; 30 0\"\n"
                "  qkv explain --x \"[[1,0],[0,1]]\" --wq \"1 0; 0 1\" --wk \"1 0; 0 1\" \\\n"
                "    --wv \"1 2; 3 4\" --mask causal\n"
-               "  qkv explain -m model \"I love you\" --layer 1 --head 3 --token love",
+               "  qkv explain -m model \"I love you\" --layer 1 --head 3 --token 2",
     .options = options,
     .run = run_explain,
 };

@@ -61,6 +61,7 @@ static qkv_status run_why(void)
         status = fail(QKV_USAGE, "--at: %s has no decoder, and one output a text", given.model);
     if (!status) status = find_class(m, &o);
     if (!status) status = capture_text(m, &given.from, &a);
+    if (!status) note_ngrams(m);
     if (!status && !was_given("at") && !a.source.n) o.at = a.read.n - 1;
     if (!status && qkv_why(m, &a, &o, &why)) status = library_failed();
     if (!status) status = print_text(qkv_why_text(m, &a, &why, given.json, &text), &text);

@@ -70,7 +70,11 @@ void tell_note(void *data, const char *text)
 
 void tell_repaired(const char *path, int64_t n, int64_t first)
 {
-    if (n == 1) fprintf(stderr, _("qkv: %s: line %lld is not UTF-8: replaced by U+FFFD\n"), path, (long long)first);
+    if (n == 1)
+        fprintf(stderr,
+                _("qkv: %s: line %lld is not UTF-8: replaced by U+FFFD; if the file has another encoding: "
+                  "iconv -f WINDOWS-1252 -t UTF-8\n"),
+                path, (long long)first);
     if (n > 1)
         fprintf(stderr, 
                 _("qkv: %s: %lld lines are not UTF-8, the first is line %lld: replaced by U+FFFD; if the file has another encoding: "

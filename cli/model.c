@@ -65,6 +65,15 @@ qkv_status capture_text(const qkv_model *m, const captured_text *from, qkv_atten
     return status ? library_failed() : QKV_OK;
 }
 
+void note_ngrams(const qkv_model *m)
+{
+    if (!qkv_transformer_options(qkv_model_transformer(m))->ngrams) return;
+    fputs(
+        _("qkv: this classifier also counts words and pairs of words (--ngrams): attention and attributions leave that part "
+          "out\n"),
+        stderr);
+}
+
 qkv_status check_new_folder(const char *folder)
 {
     char config[4096];

@@ -72,6 +72,10 @@ qkv_status load_touched_model(const char *folder, int ability, qkv_model **out);
 typedef struct captured_text {
     const char *text, *input, *target;
 } captured_text;
+
+/* Notes that attention is only a part of a classifier with counts of words. */
+void note_ngrams(const qkv_model *m);
+
 qkv_status capture_text(const qkv_model *m, const captured_text *from, qkv_attention_capture *out);
 
 /* A model that is there stays, as parts of two would lie in one folder: USAGE, reported. */

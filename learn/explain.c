@@ -347,6 +347,7 @@ static qkv_status name_tokens(explained *e, const char *typed)
     const char *names[MOST_NAMES];
     char *text = strdup(typed), *rest = text, *name;
     int64_t n = 0, tokens = qkv_dim(e->q, 0);
+    for (char *wide = text; wide && (wide = strstr(wide, "，")); wide += 3) memcpy(wide, "   ", 3);
     while (text && n < MOST_NAMES && (name = strsep(&rest, " ,\t\n")))
         if (*name) names[n++] = name;
     bool is_done = text && make_token_list(&e->query_list, names, n);
@@ -372,7 +373,11 @@ qkv_status find_token(const char *typed, const token_list *list, int64_t n, int6
     }
     for (*place = 0; *place < list->n; ++*place)
         if (!strcmp(list->names[*place], typed)) return QKV_OK;
-    return fail(QKV_USAGE, "--token \"%s\": no token is called that: give its number, from 0 to %lld", typed, (long long)n - 1);
+    char names[256] = "";
+    for (int64_t i = 0; i < list->n && strlen(names) < 200; i++)
+        snprintf(names + strlen(names), sizeof names - strlen(names), "%s%.40s", i ? ", " : "", list->names[i]);
+    return fail(QKV_USAGE, "--token \"%s\": the queries are %s: give one of them, or its number from 0 to %lld", typed, names,
+                (long long)n - 1);
 }
 
 /* ---- all of it ---- */

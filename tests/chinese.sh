@@ -36,7 +36,7 @@ fails "an option that is missing" 2 '缺少 --ref' score --lang zh
 fails "what was meant" 2 '是不是想用“--beam”？' translate --num-beams 3 --lang zh
 fails "what there is not" 2 'qkv 在 CPU 上运行' translate --gpu --lang zh
 fails "a command that there is not" 2 '没有命令“foo”' --lang zh foo
-fails "a number" 2 '不是不小于 1 的整数' line --steps x --lang zh
+fails "a number" 2 '应为不小于 1 的整数' line --steps x --lang zh
 fails "no such folder" 3 'info: no-such-folder：没有这个目录' info no-such-folder --lang zh
 same "by the locale" "$(zh info no-such-folder 2>&1)" "$(LC_ALL=zh_CN.UTF-8 "$qkv" info no-such-folder 2>&1)"
 fails "no training" 3 'training.json：没有那个文件或目录：不是训练目录' runs . --lang zh
@@ -89,11 +89,11 @@ $train no-tab.tsv
 $train no-label.tsv --strict
 4 nothing.tsv：没有文本
 $train nothing.tsv
-2 --layers：“0”不是不小于 1 的整数
+2 --layers：应为不小于 1 的整数，而不是“0”
 $train texts.tsv --layers 0
 2 --preset：“huge”不在以下取值之中：tiny
 $train texts.tsv --preset huge
-2 --dropout：“x”不是数，或不是有限数
+2 --dropout：应为有限的数，而不是“x”
 $train texts.tsv --dropout x
 2 --split：2 不在 0 到 0.5 之间
 $train texts.tsv --split 2
@@ -125,6 +125,10 @@ info pair/config.json
 attend -m pair --input nothing.tsv --quiet
 2 --without-head 3：格式应为 “层.头”，例如 1.3，从 0 数起
 attend -m pair hi --without-head 3 --quiet
+2 --token “love”：查询有 </s>，请给出其中之一
+explain -m pair hi --token love
+5 a.jpg：图片的文件名须以 .png、.svg 或 .pdf 结尾
+show flow -o a.jpg
 2 why: 位置 99 没有输出：输出在 0 到
 why -m pair hi --at 99
 5 没有预设“bsae”，可用的有 tiny
@@ -154,6 +158,7 @@ fails "in Chinese: a training is there" 2 'far 中已有一次训练：请用 --
 fails "a rare one stays English" 4 "encoder/config.json is not the same as pair/config.json" average -m pair encoder -o out --lang zh
 contains "a model's table" "$(zh info pair)" "架构            qkv" "注意力头        2" "词表" "可用于          translate"
 contains "the build's table" "$(unset QKV_ISA; zh info -t 3)" "指令集" "3（来自 --threads）" "QKV_ISA                （无）"
+contains "full-width commas between names" "$(zh explain --x "1 2；3 4" --wq "1 0; 0 1" --wk "1 0; 0 1" --wv "1 0; 0 1" --tokens "我，爱")" "“我”的注意力："
 contains "sentences have no blank between them" "$(zh explain | tr -d '\n')" "即嵌入表的行号。每个编号对应"
 contains "perplexity" "$(zh perplexity -m decoder corpus)" "困惑度       " "nats/词元    "
 contains "attend" "$(zh attend -m pair "I love you" 2>said)" "交叉注意力，第 1 层，注意力头的平均" "空白到 █"

@@ -298,6 +298,13 @@ for other in "german.csv --separator ;" "german.csv --separator semicolon" "wide
     same "$other gives the same" "$(weights merged)" "$(weights other)"
     rm -rf other
 done
+"$qkv" $german --ngrams 64 --train german.csv --out counted --quiet
+"$qkv" why -m counted "great" >out 2>err
+contains "attributions are a part of it" "$(cat err)" "this classifier also counts words and pairs of words"
+"$qkv" attend -m counted "great" >out 2>err
+contains "so is attention" "$(cat err)" "this classifier also counts words and pairs of words"
+printf 'L\344nge;Text\nx;good\n' >latin.csv
+check "a header that is not UTF-8" run 4 "latin.csv: line 1 is not UTF-8: replaced by U+FFFD" $german --train latin.csv --out no
 refused "another separator" 4 'the header has no column "Art", it has: id;Text;Art' $german --train german.csv --separator , --out no
 refused "a column in another case" 4 'the header has no column "art": did you mean "Art"?' $german --label-column art --train german.csv --out no
 refused "no separator" 2 '"x" separates no columns: expected tab, or one of , ; |' $german --train german.csv --separator x --out no

@@ -261,7 +261,7 @@ printf '\357\273\277' | cat - train.1 >marked.1
 plain="train translate --dim 16 --heads 2 --layers 1 --inner 32 --vocab 300 --max-tokens 128 --steps 1 --dry-run --out dry"
 check "lines that are not UTF-8" run 0 "" $plain --train bad.1 train.2 --valid valid.1 bad.2
 same "are told of the files they are in" \
-    "qkv: bad.1: line 5 is not UTF-8: replaced by U+FFFD|qkv: bad.2: 2 lines are not UTF-8, the first is line 7: replaced by U+FFFD; if the file has another encoding: iconv -f WINDOWS-1252 -t UTF-8|" \
+    "qkv: bad.1: line 5 is not UTF-8: replaced by U+FFFD; if the file has another encoding: iconv -f WINDOWS-1252 -t UTF-8|qkv: bad.2: 2 lines are not UTF-8, the first is line 7: replaced by U+FFFD; if the file has another encoding: iconv -f WINDOWS-1252 -t UTF-8|" \
     "$(grep UTF-8 err | tr '\n' '|')"
 check "in the source too" run 0 "qkv: bad.2: 2 lines are not UTF-8, the first is line 7" $plain --train bad.2 valid.1
 check "and of one file" run 0 "qkv: bad.tsv: line 3 is not UTF-8" $plain --train bad.tsv

@@ -52,6 +52,7 @@ static const char *const formats[] = {
     N_("LAYER, such as 2"),
     N_("PLACE, such as 2"),
     N_("why: there is no output at %s: they are at 0 to %s"),
+    N_("%s: the name of a picture ends with .png, .svg or .pdf"),
     N_("there is no preset \"%s\": the presets are %s"),
     N_("training: the loss of step %s is not finite: try a lower --lr"),
     /* typed arrays */

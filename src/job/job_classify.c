@@ -99,7 +99,10 @@ static qkv_labelled_opts labelled_opts(const qkv_training *t)
 static qkv_status read_labelled(labelled_reading *r, qkv_labelled_each each, bool quiet, qkv_corpus_read *read)
 {
     const qkv_labelled_opts opts = labelled_opts(r->t);
-    return qkv__labelled_read(r->path, &opts, each, r, quiet ? (qkv__notes){ 0 } : qkv__training_notes(r->t), read);
+    qkv__notes notes = qkv__training_notes(r->t);
+    qkv_status status = qkv__labelled_read(r->path, &opts, each, r, quiet ? (qkv__notes){ 0 } : notes, read);
+    if (status && quiet && read) qkv__tell_repaired(notes, r->path, read->repaired, read->first_repaired);
+    return status;
 }
 
 /* ---- numbers ----

@@ -26,7 +26,9 @@ void qkv__tell(qkv__notes to, const char *format, ...)
 
 void qkv__tell_repaired(qkv__notes to, const char *path, int64_t n, int64_t first)
 {
-    if (n == 1) qkv__tell(to, "%s: line %lld is not UTF-8: replaced by U+FFFD", path, (long long)first);
+    if (n == 1)
+        qkv__tell(to, "%s: line %lld is not UTF-8: replaced by U+FFFD; if the file has another encoding: iconv -f WINDOWS-1252 -t UTF-8",
+                  path, (long long)first);
     if (n > 1)
         qkv__tell(to, "%s: %lld lines are not UTF-8, the first is line %lld: replaced by U+FFFD; if the file has another encoding: iconv -f WINDOWS-1252 "
                   "-t UTF-8",
@@ -90,6 +92,7 @@ qkv_status qkv__labelled_read(const char *path, const qkv_labelled_opts *opts, q
     if (!read) read = &own;
     qkv_status status = qkv_labelled_read(path, opts, watch_labelled, &w, read);
     if (!status) note_labelled(notes, path, &w, read);
+    else qkv__tell_repaired(notes, path, read->repaired, read->first_repaired); /* it may be the cause */
     qkv__release_text(w.repaired_path);
     /* What is wrong with the first line is mostly which columns it has. */
     bool is_first = read->lines == 1 && !read->pairs && !read->empty;
