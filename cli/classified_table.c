@@ -328,8 +328,8 @@ static void tell_of_rows(const char *path, const qkv_corpus_read *read)
 {
     tell_repaired(path, read->repaired, read->first_repaired);
     if (read->empty)
-        fprintf(stderr, _("qkv: %s: empty texts: %lld, the first is line %lld: no prediction\n"), path,
-                (long long)read->empty, (long long)read->first_empty);
+        fprintf(stderr, _("qkv: %s: empty texts: %lld, the first is line %lld: no prediction\n"), path, (long long)read->empty,
+                (long long)read->first_empty);
 }
 
 qkv_status classify_table(const table_task *task, int64_t *cut)

@@ -217,8 +217,7 @@ static qkv_status tell_origin(const work *w, qkv_text *note)
     const char *text = given.text ? given.text : w->text.data;
     char line[ROOM];
     const char *name = last_part(given.model);
-    snprintf(line, sizeof line, "%.*s: %.*s", (int)fitting_bytes(name, COLUMNS), name,
-             (int)fitting_bytes(text, COLUMNS), text);
+    snprintf(line, sizeof line, "%.*s: %.*s", (int)fitting_bytes(name, COLUMNS), name, (int)fitting_bytes(text, COLUMNS), text);
     return qkv_utf8_repair(line, strlen(line), note);
 }
 

@@ -76,9 +76,9 @@ void tell_repaired(const char *path, int64_t n, int64_t first)
                   "iconv -f WINDOWS-1252 -t UTF-8\n"),
                 path, (long long)first);
     if (n > 1)
-        fprintf(stderr, 
-                _("qkv: %s: %lld lines are not UTF-8, the first is line %lld: replaced by U+FFFD; if the file has another encoding: "
-                  "iconv -f WINDOWS-1252 -t UTF-8\n"),
+        fprintf(stderr,
+                _("qkv: %s: %lld lines are not UTF-8, the first is line %lld: replaced by U+FFFD; if the file has another "
+                  "encoding: iconv -f WINDOWS-1252 -t UTF-8\n"),
                 path, (long long)n, (long long)first);
 }
 

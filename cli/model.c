@@ -68,10 +68,9 @@ qkv_status capture_text(const qkv_model *m, const captured_text *from, qkv_atten
 void note_ngrams(const qkv_model *m)
 {
     if (!qkv_transformer_options(qkv_model_transformer(m))->ngrams) return;
-    fputs(
-        _("qkv: this classifier also counts words and pairs of words (--ngrams): attention and attributions leave that part "
-          "out\n"),
-        stderr);
+    fputs(_("qkv: this classifier also counts words and pairs of words (--ngrams): attention and attributions leave that part "
+            "out\n"),
+          stderr);
 }
 
 qkv_status check_new_folder(const char *folder)

@@ -56,18 +56,18 @@ qkv_status load_touched_model(const char *folder, int ability, qkv_model **out);
 
 /* What a model reads, for what lens and why look at: a text that was given, or a file's, or that on standard input. Reports its
  * error. */
-#define CAPTURE_ROWS(the)                                                                                          \
-    { "text",        .group = INPUT_GROUP, .value = "TEXT",    .help = "input text",                     \
-      .plain = true, .may_be_empty = true, .text = &(the).text },                                                  \
-        { "input",                                                                                                 \
-          'i',                                                                                                     \
-          .group = INPUT_GROUP,                                                                                    \
-          .value = "FILE",                                                                                         \
-          .help = "read the text from FILE (default: standard input)",                                                   \
-          .text = &(the).input },                                                                                  \
-    {                                                                                                              \
+#define CAPTURE_ROWS(the)                                                                                             \
+    { "text",        .group = INPUT_GROUP, .value = "TEXT",    .help = "input text",                                  \
+      .plain = true, .may_be_empty = true, .text = &(the).text },                                                     \
+        { "input",                                                                                                    \
+          'i',                                                                                                        \
+          .group = INPUT_GROUP,                                                                                       \
+          .value = "FILE",                                                                                            \
+          .help = "read the text from FILE (default: standard input)",                                                \
+          .text = &(the).input },                                                                                     \
+    {                                                                                                                 \
         "target", .group = INPUT_GROUP, .value = "TEXT", .help = "translation to look at (default: the model's own)", \
-                  .may_be_empty = true, .text = &(the).target                                                      \
+                  .may_be_empty = true, .text = &(the).target                                                         \
     }
 typedef struct captured_text {
     const char *text, *input, *target;

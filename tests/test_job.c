@@ -206,9 +206,10 @@ static void the_summary_tells_of_all_of_it(void **state)
     assert_int_equal(qkv_training_summary(t, 1, 1, &w.summary), QKV_USAGE); /* nothing was read yet */
     assert_int_equal(run(t, &w, NULL), QKV_OK);
     const qkv_training_text *x = qkv_training_text_of(t);
-    snprintf(row, sizeof row, "texts       %lld of %lld\nvalidation  %lld held back\nclasses     3: a (%lld), b (%lld), c (%lld)\nvocabulary  ",
-             (long long)x->texts, (long long)(x->texts + x->valid), (long long)x->valid, (long long)x->label_counts[0], (long long)x->label_counts[1],
-             (long long)x->label_counts[2]);
+    snprintf(row, sizeof row,
+             "texts       %lld of %lld\nvalidation  %lld held back\nclasses     3: a (%lld), b (%lld), c (%lld)\nvocabulary  ",
+             (long long)x->texts, (long long)(x->texts + x->valid), (long long)x->valid, (long long)x->label_counts[0],
+             (long long)x->label_counts[1], (long long)x->label_counts[2]);
     assert_memory_equal(w.summary.data, row, strlen(row));
     snprintf(row, sizeof row, "\nparameters  %lld\nchosen      --",
              (long long)qkv_params_count(qkv_model_params(qkv_training_model(t))));
@@ -454,7 +455,11 @@ static void what_was_not_learned_is_told(void **state)
         char out[32];
         snprintf(out, sizeof out, "chance%zu", i);
         qkv_training *t = small_training(cases[i].job, cases[i].train, out, "steps", cases[i].steps, "lr", cases[i].lr,
-                                         "schedule", "constant", i < 2 ? "fit" : i == 3 ? "ngrams" : NULL, i < 2 ? "nothing" : "0", NULL);
+                                         "schedule", "constant",
+                                         i < 2    ? "fit"
+                                         : i == 3 ? "ngrams"
+                                                  : NULL,
+                                         i < 2 ? "nothing" : "0", NULL);
         assert_int_equal(run(t, &w, NULL), QKV_OK);
         if (cases[i].piece) assert_has(w.notes, cases[i].piece), assert_has(w.notes, "give more --minutes or --epochs");
         else assert_null(strstr(w.notes, "almost nothing"));
@@ -847,7 +852,8 @@ static void pairs_that_come_twice(void **state)
     (void)state;
     witness w = { 0 };
     write_text("twice.tsv", "a b\tc d\na b\tc d\na b\tc e\nf\tg\na b\tc d\n");
-    qkv_training *t = small_training("translate", "twice.tsv", "twice.model", "steps", "1", "split", "0", "max-tokens", "16", NULL);
+    qkv_training *t = small_training("translate", "twice.tsv", "twice.model", "steps", "1", "split", "0", "max-tokens", "16",
+                                     NULL);
     w.training = t;
     assert_int_equal(run(t, &w, NULL), QKV_OK);
     assert_int_equal(qkv_training_text_of(t)->repeated, 2);

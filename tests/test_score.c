@@ -506,7 +506,8 @@ static void scores_become_text(void **state)
     assert_non_null(strstr(text.data, "\n   no      3      1\n"));
     assert_int_equal(qkv_classes_text(counts, 2, (const char *const[]){ "Rückgabe", "退货" }, 0, &text), QKV_OK);
     assert_non_null(strstr(text.data, "\n    退货     0.8000  1.0000  0.8889       4\n"));
-    assert_non_null(strstr(text.data, "\n          Rückgabe      退货\nRückgabe         3         1\n    退货         0         4\n"));
+    assert_non_null(
+        strstr(text.data, "\n          Rückgabe      退货\nRückgabe         3         1\n    退货         0         4\n"));
     assert_int_equal(qkv_classes_text(counts, 2, labels, 1, &text), QKV_OK);
     assert_non_null(strstr(text.data, "\"a \\\"b\\\"\": {\"precision\": 0.800000, "));
     assert_int_equal(qkv_classes_csv(counts, 2, labels, &text), QKV_OK);

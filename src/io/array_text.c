@@ -122,8 +122,7 @@ static qkv_status read_list(reader *r, int depth)
     int64_t n = 0;
     if (depth == QKV_MAX_DIMS) return qkv__fail(QKV_LIMIT, "%s: the array has more than %d dimensions", r->name, QKV_MAX_DIMS);
     if (r->ndim && depth >= r->ndim)
-        return qkv__fail(QKV_FORMAT, "%s: row %lld: a list where a number is expected", r->name,
-                         (long long)r->row + 1);
+        return qkv__fail(QKV_FORMAT, "%s: row %lld: a list where a number is expected", r->name, (long long)r->row + 1);
     r->at++;
     for (skip_blanks(r, blanks); r->at < r->end && *r->at != ']'; skip_comma(r, blanks)) {
         qkv_status status = read_entry(r, depth + 1, n++);

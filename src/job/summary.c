@@ -18,8 +18,7 @@ static void put_texts(qkv__out *out, const qkv_training_text *x, int64_t held_ba
     put_row_name(out, x->noun);
     qkv__out_printf(out, "%lld", (long long)x->texts);
     int64_t left_out = x->empty + x->unlabelled + x->too_long;
-    if (left_out || held_back)
-        qkv__out_printf(out, qkv__translated(" of %lld"), (long long)(x->texts + held_back + left_out));
+    if (left_out || held_back) qkv__out_printf(out, qkv__translated(" of %lld"), (long long)(x->texts + held_back + left_out));
     if (x->parts) qkv__out_printf(out, qkv__translated(", cut into %lld %s"), (long long)x->n_parts, qkv__translated(x->parts));
     if (left_out) qkv__out_printf(out, qkv__translated("; left out:"));
     if (x->empty) qkv__out_printf(out, qkv__translated(" %lld empty"), (long long)x->empty);

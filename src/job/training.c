@@ -495,10 +495,17 @@ static qkv_status check_needed(const qkv_training *t)
 static qkv_status agree_on_course(const qkv_training *t)
 {
     const qkv__training_values *v = &t->o.v;
-    const double course[] = {
-        v->paper,  v->resume, v->dry_run,     !v->out,          !v->from,
-        !v->tokenizer, v->metric, v->fit,    v->valid.n > 0, (double)v->split, QKV__IS_SET(&t->o, split)
-    };
+    const double course[] = { v->paper,
+                              v->resume,
+                              v->dry_run,
+                              !v->out,
+                              !v->from,
+                              !v->tokenizer,
+                              v->metric,
+                              v->fit,
+                              v->valid.n > 0,
+                              (double)v->split,
+                              QKV__IS_SET(&t->o, split) };
     return qkv_dist_ranks() == 1 ? QKV_OK : qkv__dist_agree(course, sizeof course, "the options");
 }
 

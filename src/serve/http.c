@@ -266,8 +266,7 @@ static void check_request(qkv__request *r, const char *path, const char *method)
     qkv__check_host(r);
     find_route(r, path, method);
     if (r->route && !r->route->is_open && !r->is_preflight) qkv__check_token(r);
-    if (r->route && r->route->jobs && !(r->route->jobs & (int)r->served->job))
-        refuse_job(r, path);
+    if (r->route && r->route->jobs && !(r->route->jobs & (int)r->served->job)) refuse_job(r, path);
     if (r->route && qkv_model_check_ability(r->served->model, r->route->can))
         qkv__refuse(r, MHD_HTTP_NOT_FOUND, "%s is not for the model of this server: %s", path, qkv_error());
     qkv__check_body(r);

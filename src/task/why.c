@@ -502,7 +502,8 @@ static void put_why_table(qkv__out *out, why_names *w)
     const qkv_why_result *x = w->why;
     int first = first_stack(x);
     const char *name = name_of_output(w);
-    qkv__out_printf(out, qkv__translated("output \"%s\" (number %lld), logit %.6f"), name ? name : "", (long long)x->output, x->logit);
+    qkv__out_printf(out, qkv__translated("output \"%s\" (number %lld), logit %.6f"), name ? name : "", (long long)x->output,
+                    x->logit);
     if (numbers_of(x, first, QKV_WHY_INTEGRATED))
         qkv__out_printf(out, qkv__translated(", of the baseline %.6f"), x->baseline_logit);
     qkv__out_printf(out, "\n");

@@ -65,7 +65,9 @@ static qkv_status give(reader *r, qkv_labelled *x, int64_t number)
     if (is_empty) x->text = "", x->text_length = 0;
     qkv_status status = trim_label(r, x);
     if (status) return status;
-    const char *what = strcspn(x->label, "\t\r\n") < x->label_length ? "the label has a TAB, a newline or a NUL in it: is that the label column?" : NULL;
+    const char *what = strcspn(x->label, "\t\r\n") < x->label_length
+                           ? "the label has a TAB, a newline or a NUL in it: is that the label column?"
+                           : NULL;
     if (!r->o.no_label && !r->o.separator && !x->label_length) {
         if (!r->o.strict && !r->read.unlabelled++) r->read.first_unlabelled = number;
         if (!r->o.strict) return QKV_OK;

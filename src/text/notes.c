@@ -27,10 +27,14 @@ void qkv__tell(qkv__notes to, const char *format, ...)
 void qkv__tell_repaired(qkv__notes to, const char *path, int64_t n, int64_t first)
 {
     if (n == 1)
-        qkv__tell(to, "%s: line %lld is not UTF-8: replaced by U+FFFD; if the file has another encoding: iconv -f WINDOWS-1252 -t UTF-8",
-                  path, (long long)first);
+        qkv__tell(
+            to,
+            "%s: line %lld is not UTF-8: replaced by U+FFFD; if the file has another encoding: iconv -f WINDOWS-1252 -t UTF-8",
+            path, (long long)first);
     if (n > 1)
-        qkv__tell(to, "%s: %lld lines are not UTF-8, the first is line %lld: replaced by U+FFFD; if the file has another encoding: iconv -f WINDOWS-1252 "
+        qkv__tell(to,
+                  "%s: %lld lines are not UTF-8, the first is line %lld: replaced by U+FFFD; if the file has another encoding: "
+                  "iconv -f WINDOWS-1252 "
                   "-t UTF-8",
                   path, (long long)n, (long long)first);
 }

@@ -111,7 +111,8 @@ qkv_status qkv_run_check(const qkv_run_opts *opts)
         return qkv__fail(QKV_USAGE, "there is no training in %s to resume", o->folder);
     if (o->resume) return compare_settings(o);
     if (qkv__run_has(o, "checkpoint.safetensors"))
-        return qkv__fail(QKV_USAGE, "%s holds a training already: continue it with --resume, or give another folder", o->folder);
+        return qkv__fail(QKV_USAGE, "%s holds a training already: continue it with --resume, or give another folder",
+                         o->folder);
     if (!qkv__run_has(o, "training.json") && qkv__run_has(o, "config.json"))
         return qkv__fail(QKV_USAGE, "%s holds a model already: give another folder (--from it starts with its weights)",
                          o->folder);
