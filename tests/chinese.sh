@@ -153,7 +153,7 @@ $train wide.csv
 $train wide.csv --label-column Text --text-column Art
 END
 "$qkv" $train texts.tsv --out far --lr 1e30 --split 0.5 --steps 9 >/dev/null 2>err
-contains "in Chinese: a rate that is too high" "$(cat err)" '步的损失不是有限数：请把 --lr 调低'
+contains "in Chinese: a rate that is too high" "$(cat err)" '步的损失不是有限数：请调低学习率'
 fails "in Chinese: a training is there" 2 'far 中已有一次训练：请用 --resume 继续，或换一个目录' $train texts.tsv --out far
 fails "a rare one stays English" 4 "encoder/config.json is not the same as pair/config.json" average -m pair encoder -o out --lang zh
 contains "a model's table" "$(zh info pair)" "架构            qkv" "注意力头        2" "词表" "可用于          translate"

@@ -633,7 +633,7 @@ static void scores_without_words(void **state)
     free(log);
     o.folder = in_folder("unscored");
     score = NAN;
-    says(QKV_NUMERIC, train(&o, NULL), "step 4 is not a number");
+    says(QKV_NUMERIC, train(&o, NULL), "the loss of step 4 is not finite: try a lower learning rate");
 }
 
 /* As a full disk leaves it: the log goes on with a line of its own. */

@@ -54,7 +54,7 @@ static const char *const formats[] = {
     N_("why: there is no output at %s: they are at 0 to %s"),
     N_("%s: the name of a picture ends with .png, .svg or .pdf"),
     N_("there is no preset \"%s\": the presets are %s"),
-    N_("training: the loss of step %s is not finite: try a lower --lr"),
+    N_("training: the loss of step %s is not finite: try a lower learning rate"),
     /* typed arrays */
     N_("%s: row %s, column %s: \"%s\" is not a number"),
     N_("%s: row %s, column %s: there is no number"),

@@ -170,7 +170,7 @@ static qkv_status validate_model(run *r, bool counts)
     qkv_status status = r->o->validate ? r->o->validate(r->o->data, r->model, &score) : QKV_OK;
     /* Nothing would ever be better than it. */
     if (!status && (isnan(score.score) || isnan(score.loss)))
-        status = qkv__fail(QKV_NUMERIC, "training: the loss of step %lld is not finite: try a lower --lr",
+        status = qkv__fail(QKV_NUMERIC, "training: the loss of step %lld is not finite: try a lower learning rate",
                            (long long)r->at.step);
     if (status) return status;
     bool best = !r->o->validate || is_better(&score, so_far);
