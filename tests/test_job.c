@@ -860,6 +860,30 @@ static void pairs_that_come_twice(void **state)
     assert_has(w.summary.data, "duplicates  2 of the training pairs\n");
     qkv_training_free(t);
     qkv_text_free(&w.summary);
+/* Half of the rows occur twice, and one word tells the class. */
+static void counts_are_fitted_to_the_texts(void **state)
+{
+    (void)state;
+    enum { ROWS = 160 };
+    FILE *f = fopen(in_folder("counted.tsv"), "wb");
+    for (int i = 0; f && i < ROWS; i++) {
+        int text = i < ROWS / 2 ? i / 2 : i;
+        fprintf(f, "%s\tw%d %s x%d y%d z%d\n", text % 2 ? "good" : "bad", text, text % 2 ? "fine" : "poor", text, text, text);
+    }
+    assert_int_equal(f ? fclose(f) : 1, 0);
+    witness w = { 0 };
+    qkv_training *t = small_training("classify", "counted.tsv", "log-counts", "steps", "1", "tokens", "wordpunct", "vocab",
+                                     "2000", "lr", "1e-9", "schedule", "constant", NULL);
+    assert_int_equal(run(t, &w, NULL), QKV_OK);
+    qkv_training_free(t);
+    qkv_model *m = qkv_model_load(in_folder("log-counts"));
+    assert_non_null(m);
+    const qkv_tensor *totals = qkv_params_find(qkv_model_params(m), "ngrams.totals");
+    const qkv_tensor *weights = qkv_params_find(qkv_model_params(m), "ngrams.weight");
+    assert_true(totals && weights && qkv_count(totals) == 7);
+    assert_true(qkv_data(totals)[6] == 0.5f);
+    assert_true(qkv_data(weights)[0] > 1.02f);
+    qkv_model_free(m);
 }
 
 int main(void)
@@ -895,6 +919,7 @@ int main(void)
         cmocka_unit_test(what_is_odd_about_the_text_is_told),
         cmocka_unit_test(validation_text_must_be_there),
         cmocka_unit_test(classes_are_counted_without_what_is_held_back),
+        cmocka_unit_test(counts_are_fitted_to_the_texts),
         cmocka_unit_test(no_steps_are_refused),
     };
     return cmocka_run_group_tests(tests, make_texts, remove_folder);

@@ -189,6 +189,8 @@ static qkv_status run_once(void)
     qkv_batch b = { 0 };
     qkv_status status = e ? QKV_OK : qkv_error_status();
     for (int64_t i = 0; !status && i < qkv_epoch_batches(e); i++) status = qkv_epoch_batch(e, i, &b);
+    double share;
+    if (!status) status = qkv__pairs_shared_runs(p, 2, &share);
     qkv_batch_free(&b);
     qkv_epoch_free(e);
     qkv_pairs_free(p);
@@ -229,6 +231,46 @@ static void split_and_overlap(void **state)
     assert_int_equal(repeated, 1);
     qkv_pairs *const every[] = { all, kept, held, a, b };
     for (int i = 0; i < 5; i++) qkv_pairs_free(every[i]);
+}
+
+/* Equal sources and parts of others count, sources that share shorter runs do not. */
+static void runs_in_common(void **state)
+{
+    (void)state;
+    static const struct {
+        int32_t ids[5];
+        size_t n;
+    } sources[] = { { { 1, 2, 3, 4, 5 }, 5 },
+                    { { 1, 2, 3, 4, 5 }, 5 },
+                    { { 2, 3, 4, 6 }, 4 },
+                    { { 6, 7, 8, 9 }, 4 },
+                    { { 7 }, 1 },
+                    { { 7 }, 1 },
+                    { { 8 }, 1 },
+                    { { 0 }, 0 } };
+    const struct {
+        int64_t run;
+        double share;
+    } wanted[] = { { 5, 0.5 }, { 4, 0.5 }, { 1000, 0.5 } };
+    double share = 1;
+    qkv_pairs *p = qkv_pairs_new();
+    assert_int_equal(qkv__pairs_shared_runs(p, 4, &share), QKV_OK);
+    assert_true(share == 0);
+    for (size_t i = 0; i < sizeof sources / sizeof *sources; i++)
+        assert_int_equal(qkv_pairs_add(p, sources[i].ids, sources[i].n, sources[0].ids, 1), QKV_OK);
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
+        assert_int_equal(qkv__pairs_shared_runs(p, wanted[i].run, &share), QKV_OK);
+        assert_true(share == wanted[i].share);
+    }
+    qkv_pairs_free(p);
+    /* 64 windows of 20 places along one text: each has the least run of a neighbour. */
+    int32_t line[84];
+    p = qkv_pairs_new();
+    for (int i = 0; i < 84; i++) line[i] = i;
+    for (int i = 0; i < 64; i++) assert_int_equal(qkv_pairs_add(p, line + i, 20, line, 1), QKV_OK);
+    assert_int_equal(qkv__pairs_shared_runs(p, 6, &share), QKV_OK);
+    assert_true(share > 0.9);
+    qkv_pairs_free(p);
 }
 
 /* Written and mapped again they are the same pairs; a file that is cut, or another, is none. */
@@ -297,10 +339,15 @@ static void written_where_room_was_made(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_pair_once),     cmocka_unit_test(same_epoch_same_batches),
-        cmocka_unit_test(in_order),           cmocka_unit_test(bare_sources),
-        cmocka_unit_test(odd_pairs),          cmocka_unit_test(split_and_overlap),
-        cmocka_unit_test(opened_from_a_file), cmocka_unit_test(written_where_room_was_made),
+        cmocka_unit_test(each_pair_once),
+        cmocka_unit_test(same_epoch_same_batches),
+        cmocka_unit_test(in_order),
+        cmocka_unit_test(bare_sources),
+        cmocka_unit_test(odd_pairs),
+        cmocka_unit_test(split_and_overlap),
+        cmocka_unit_test(runs_in_common),
+        cmocka_unit_test(opened_from_a_file),
+        cmocka_unit_test(written_where_room_was_made),
         cmocka_unit_test(any_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -18,6 +18,7 @@
 
 enum { BY_LOSS, BY_ACCURACY }; /* --metric */
 enum { MOST_CLASSES = 10000, MOST_SEPARATOR = 15 };
+enum { SHARED_RUN = 6 }; /* words; shorter runs are common phrases */
 
 /* ---- options ---- */
 
@@ -438,23 +439,46 @@ static qkv_status read_both(qkv_training *t, void *data)
     return !status && (v->valid.n || v->split > 0) ? read_valid_texts(t, r.max_length) : status;
 }
 
-/* As the texts lie in batches, with their end. The same on every rank. */
+/* A training text's ids with their end, as in batches, and its class. */
+static qkv_status find_counted(const qkv_training *t, int64_t i, int32_t **ids, size_t *bytes, int64_t *n, int32_t *class_id)
+{
+    int64_t one;
+    const int32_t *from = qkv__pairs_side(t->pairs, i, 0, n);
+    *class_id = *qkv__pairs_side(t->pairs, i, 1, &one);
+    qkv_status status = qkv__grow((void **)ids, bytes, sizeof **ids * (size_t)(*n + 1));
+    if (status) return status;
+    if (*n) memcpy(*ids, from, sizeof **ids * (size_t)*n);
+    if (!t->batches.bare_source || !*n) (*ids)[(*n)++] = t->batches.end;
+    return QKV_OK;
+}
+
+/* Counts all texts, then fits the weights to some of them, evenly spaced. The same on every rank. */
 static qkv_status count_ngrams(const qkv_training *t)
 {
+    enum { MOST_FITTED = 4096, MOST_NUMBERS = 1 << 22 };
     const qkv_transformer *x = qkv_model_transformer(t->model);
-    int32_t *ids = NULL;
-    size_t bytes = 0;
-    qkv_status status = QKV_OK;
+    int64_t texts = qkv_pairs_count(t->pairs), of_text = 2 * t->labels.n, length;
+    if (!qkv_transformer_options(x)->ngrams || !texts) return QKV_OK;
+    int64_t fitted = qkv__min(texts, qkv__min(MOST_FITTED, MOST_NUMBERS / of_text));
+    size_t bytes = 0, said_bytes = sizeof(float) * (size_t)(fitted * of_text), own_bytes = sizeof(int32_t) * (size_t)fitted;
+    int32_t *ids = NULL, class_id, *own = qkv__alloc(own_bytes);
+    float *said = qkv__alloc(said_bytes);
+    double overlap = 0;
+    qkv_status status = own && said ? qkv__pairs_shared_runs(t->pairs, SHARED_RUN, &overlap) : QKV_MEMORY;
     qkv__ngrams_clear(x);
-    for (int64_t i = 0, n, one; qkv_transformer_options(x)->ngrams && i < qkv_pairs_count(t->pairs) && !status; i++) {
-        const int32_t *from = qkv__pairs_side(t->pairs, i, 0, &n), class_id = *qkv__pairs_side(t->pairs, i, 1, &one);
-        if ((status = qkv__grow((void **)&ids, &bytes, sizeof *ids * (size_t)(n + 1)))) break;
-        if (n) memcpy(ids, from, sizeof *ids * (size_t)n);
-        if (!t->batches.bare_source || !n) ids[n++] = t->batches.end;
-        status = qkv__ngrams_count(x, ids, n, class_id);
+    for (int64_t i = 0; i < texts && !status; i++) {
+        status = find_counted(t, i, &ids, &bytes, &length, &class_id);
+        if (!status) status = qkv__ngrams_count(x, ids, length, class_id);
     }
-    qkv__ngrams_finish(x);
+    qkv__ngrams_finish(x, overlap);
+    for (int64_t i = 0; i < fitted && !status; i++) {
+        status = find_counted(t, i * texts / fitted, &ids, &bytes, &length, &own[i]);
+        if (!status) status = qkv__ngrams_judge(x, ids, length, own[i], said + i * of_text);
+    }
+    if (!status) qkv__ngrams_fit(x, said, own, fitted);
     qkv__release(ids, bytes);
+    qkv__release(own, own_bytes);
+    qkv__release(said, said_bytes);
     return status;
 }
 

@@ -115,7 +115,7 @@ struct qkv_transformer {
     qkv_linear output; /* the weight is an embedding's when tied */
     qkv_linear pooler, classifier;
     qkv_tensor *pool_query; /* (1, dim), of attention pooling */
-    qkv_tensor *ngram_counts, *ngram_totals, *ngram_weights; /* see ngrams.h: (slots, classes), (2 classes + 2), (2), all flat */
+    qkv_tensor *ngram_counts, *ngram_totals, *ngram_weights; /* see ngrams.h: (slots, classes), (2 classes + 3), (2), all flat */
     qkv__touches touches;
 };
 

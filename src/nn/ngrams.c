@@ -17,7 +17,7 @@ static const double strength[ORDERS] = { 1.4, 0.7 };
 void qkv__ngrams_make(qkv_params *p, qkv_transformer *m)
 {
     const qkv_transformer_opts *o = &m->o;
-    int64_t counts = (o->vocabulary + o->ngrams) * o->classes, totals = ORDERS * (o->classes + 1), orders = ORDERS;
+    int64_t counts = (o->vocabulary + o->ngrams) * o->classes, totals = ORDERS * (o->classes + 1) + 1, orders = ORDERS;
     m->ngram_counts = qkv_params_add(p, "ngrams.counts", 1, &counts, QKV_INIT_ZERO, 0);
     m->ngram_totals = qkv_params_add(p, "ngrams.totals", 1, &totals, QKV_INIT_ZERO, 0);
     m->ngram_weights = qkv_params_add(p, "ngrams.weight", 1, &orders, QKV_INIT_ONE, 0);
@@ -82,12 +82,13 @@ qkv_status qkv__ngrams_count(const qkv_transformer *m, const int32_t *ids, int64
     return QKV_OK;
 }
 
-void qkv__ngrams_finish(const qkv_transformer *m)
+void qkv__ngrams_finish(const qkv_transformer *m, double overlap)
 {
     const qkv_transformer_opts *o = &m->o;
     if (!o->ngrams) return;
     const float *counts = qkv_data(m->ngram_counts);
     float *totals = qkv_data(m->ngram_totals);
+    totals[ORDERS * (o->classes + 1)] = (float)overlap;
     for (int order = 0; order < ORDERS; order++) {
         int64_t from = order ? o->vocabulary : 0, to = order ? o->vocabulary + o->ngrams : o->vocabulary, used = 0;
         for (int64_t k = 0; k < o->classes; k++) {
@@ -102,6 +103,11 @@ void qkv__ngrams_finish(const qkv_transformer *m)
         }
         totals[ORDERS * o->classes + order] = (float)used;
     }
+}
+
+float qkv__ngrams_overlap(const qkv_transformer *m)
+{
+    return m->o.ngrams ? qkv_data(m->ngram_totals)[ORDERS * (m->o.classes + 1)] : 0;
 }
 
 /* ---- what they say ---- */
@@ -135,6 +141,50 @@ static void judge_row(const qkv_transformer *m, const int32_t *slots, int64_t n_
         }
         for (int64_t k = 0; k < o->classes; k++) to[k * ORDERS + order] = (float)(scale * (sum[k] - mean));
     }
+}
+
+qkv_status qkv__ngrams_judge(const qkv_transformer *m, const int32_t *ids, int64_t n, int32_t own, float *to)
+{
+    size_t slots_bytes = sizeof(int32_t) * 2 * (size_t)n, sums_bytes = sizeof(double) * ORDERS * (size_t)m->o.classes;
+    int32_t *slots = qkv__alloc(slots_bytes);
+    double *sums = qkv__alloc(sums_bytes);
+    if (slots && sums) judge_row(m, slots, find_slots(&m->o, ids, n, slots), n, own, sums, to);
+    qkv_status status = slots && sums ? QKV_OK : QKV_MEMORY;
+    qkv__release(slots, slots_bytes);
+    qkv__release(sums, sums_bytes);
+    return status;
+}
+
+/* Newton's method: the weights w that minimize sum_i (log sum_k exp(w s_ik) - w s_iy) + PRIOR |w - 1|^2 / 2. The prior keeps them near 1
+ * where texts are few. */
+void qkv__ngrams_fit(const qkv_transformer *m, const float *said, const int32_t *classes, int64_t n)
+{
+    enum { MOST_STEPS = 40, PRIOR = 20 };
+    const double least = 0.25, most = 4, longest = 0.5;
+    double w[ORDERS] = { 1, 1 };
+    for (int step = 0; step < MOST_STEPS; step++) {
+        double g[ORDERS] = { PRIOR * (w[0] - 1), PRIOR * (w[1] - 1) }; /* gradient */
+        double h[3] = { PRIOR, 0, PRIOR };                             /* Hessian: 00, 01, 11 */
+        for (int64_t i = 0; i < n; i++) {
+            const float *s = said + i * m->o.classes * ORDERS, *own = s + classes[i] * ORDERS;
+            double top = -HUGE_VAL, sum = 0, a = 0, b = 0, aa = 0, ab = 0, bb = 0; /* moments of s under the softmax */
+            for (int64_t k = 0; k < m->o.classes; k++) top = fmax(top, w[0] * (double)s[2 * k] + w[1] * (double)s[2 * k + 1]);
+            for (int64_t k = 0; k < m->o.classes; k++) {
+                double x = (double)s[2 * k], y = (double)s[2 * k + 1], e = exp(w[0] * x + w[1] * y - top);
+                sum += e, a += e * x, b += e * y, aa += e * x * x, ab += e * x * y, bb += e * y * y;
+            }
+            a /= sum, b /= sum;
+            g[0] += a - (double)own[0];
+            g[1] += b - (double)own[1];
+            h[0] += aa / sum - a * a;
+            h[1] += ab / sum - a * b;
+            h[2] += bb / sum - b * b;
+        }
+        double det = h[0] * h[2] - h[1] * h[1],
+               by[ORDERS] = { (h[2] * g[0] - h[1] * g[1]) / det, (h[0] * g[1] - h[1] * g[0]) / det };
+        for (int o = 0; o < ORDERS; o++) w[o] = fmin(fmax(w[o] - fmin(fmax(by[o], -longest), longest), least), most);
+    }
+    for (int o = 0; o < ORDERS; o++) qkv_data(m->ngram_weights)[o] = (float)w[o];
 }
 
 qkv_tensor *qkv__ngrams_add(const qkv_transformer *m, qkv_tensor *logits, const qkv__sources *x, const int32_t *classes)

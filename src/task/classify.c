@@ -94,14 +94,14 @@ static int32_t *batch_types(const qkv__special_tokens *f, qkv_tape *t, const qkv
     return types;
 }
 
-/* The logits of x from its encoder's hidden states. A published decoder, BART's, reads the text once more, a place later, behind what
- * starts its texts, and the classifier what that gives at the last token. classes: as in qkv__ngrams_add(). */
-static qkv_tensor *class_logits(const qkv_model *m, qkv_tensor *hidden, const qkv__sources *x, const int32_t *classes)
+/* The logits of x from its encoder's hidden states, without those of ngrams. A published decoder, BART's, reads the text once more, a
+ * place later, behind what starts its texts, and the classifier what that gives at the last token. */
+static qkv_tensor *class_logits(const qkv_model *m, qkv_tensor *hidden, const qkv__sources *x)
 {
     const qkv_transformer *f = qkv_model_transformer(m);
     const qkv_model_info *info = qkv_model_info_of(m);
     if (!hidden || !qkv_transformer_options(f)->decoder_layers || !qkv__info_is_published(info))
-        return qkv__ngrams_add(f, qkv_transformer_classify(f, hidden, x->lengths), x, classes);
+        return qkv_transformer_classify(f, hidden, x->lengths);
     qkv_tape *t = hidden->tape;
     if (info->start < 0) return qkv__error(t, QKV_UNSUPPORTED, "classify: the model does not say what its decoder starts with");
     int32_t *ids = qkv__save(t, sizeof *ids * (size_t)(x->rows * x->length));
@@ -110,20 +110,22 @@ static qkv_tensor *class_logits(const qkv_model *m, qkv_tensor *hidden, const qk
     return ids ? qkv_transformer_classify(f, hidden, x->lengths) : NULL;
 }
 
-static qkv_tensor *batch_logits(const qkv_model *m, qkv_tape *t, const qkv_batch *b, const int32_t *classes)
+/* The same of a batch, whose texts go to *s. */
+static qkv_tensor *batch_logits(const qkv_model *m, qkv_tape *t, const qkv_batch *b, qkv__sources *s)
 {
     qkv__special_tokens f;
     if (qkv__special_tokens_of(m, &f)) f.has_types = false; /* a batch of ids needs no text */
     const int32_t *types = f.has_types ? batch_types(&f, t, b) : NULL;
     if (f.has_types && !types) return NULL;
     const qkv_transformer *x = qkv_model_transformer(m);
-    const qkv__sources s = { b->source, types, b->rows, b->source_length, b->source_lengths };
-    return class_logits(m, qkv_transformer_encode_typed(x, t, s.ids, s.types, s.rows, s.length, s.lengths), &s, classes);
+    *s = (qkv__sources){ b->source, types, b->rows, b->source_length, b->source_lengths };
+    return class_logits(m, qkv_transformer_encode_typed(x, t, s->ids, s->types, s->rows, s->length, s->lengths), s);
 }
 
 qkv_tensor *qkv_classify_batch(const qkv_model *m, qkv_tape *t, const qkv_batch *b)
 {
-    return m && t && b ? batch_logits(m, t, b, NULL) : NULL;
+    qkv__sources s;
+    return m && t && b ? qkv__ngrams_add(qkv_model_transformer(m), batch_logits(m, t, b, &s), &s, NULL) : NULL;
 }
 
 /* sum w_i loss_i / texts. Divided by the texts and not by their weights, batches add up to the whole, and weights count in a
@@ -132,12 +134,18 @@ static qkv_tensor *class_loss(const qkv_objective *o, const qkv_model *m, qkv_ta
 {
     double sum;
     int32_t *classes = qkv__save(t, sizeof *classes * (size_t)b->rows);
-    const float *weights = row_weights(o->data, qkv_transformer_options(qkv_model_transformer(m))->classes, t, b, &sum);
+    const qkv_transformer *x = qkv_model_transformer(m);
+    const float *weights = row_weights(o->data, qkv_transformer_options(x)->classes, t, b, &sum);
     if (!classes || !weights) return NULL;
     for (int64_t i = 0; i < b->rows; i++) classes[i] = class_of(b, i);
-    qkv_tensor *logits = batch_logits(m, t, b, classes);
+    qkv__sources s;
+    qkv_tensor *attention = batch_logits(m, t, b, &s), *logits = qkv__ngrams_add(x, attention, &s, classes);
     const qkv_cross_entropy_opts opts = { .smoothing = smoothing, .weights = weights };
-    return qkv_scale(qkv_cross_entropy_with(logits, classes, &opts), (float)(sum / (double)b->rows));
+    qkv_tensor *loss = qkv_cross_entropy_with(logits, classes, &opts);
+    float alone = qkv__is_training(t) ? qkv__ngrams_overlap(x) : 0;
+    if (alone > 0)
+        loss = qkv_add(qkv_scale(loss, 1 - alone), qkv_scale(qkv_cross_entropy_with(attention, classes, &opts), alone));
+    return qkv_scale(loss, (float)(sum / (double)b->rows));
 }
 
 qkv_objective qkv_classifying(const float *weights, int64_t classes)
@@ -200,7 +208,7 @@ qkv_objective qkv_telling_numbers(void)
 static qkv_tensor *class_scores(const qkv_model *m, qkv_tensor *hidden, const qkv__sources *x, const void *data)
 {
     (void)data;
-    qkv_tensor *logits = class_logits(m, hidden, x, NULL);
+    qkv_tensor *logits = qkv__ngrams_add(qkv_model_transformer(m), class_logits(m, hidden, x), x, NULL);
     if (qkv_model_info_of(m)->problem == QKV_PROBLEM_SEVERAL_LABELS) return qkv_sigmoid(logits);
     return qkv_transformer_options(qkv_model_transformer(m))->classes > 1 ? qkv_softmax(logits) : logits;
 }

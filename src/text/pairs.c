@@ -221,6 +221,35 @@ qkv_status qkv__pairs_repeats(const qkv_pairs *a, const qkv_pairs *b, int64_t *r
     return status;
 }
 
+/* FNV-1a over each run of ids, mixed so that no id decides which is least. */
+static uint64_t least_run(const int32_t *ids, int64_t n, int64_t run)
+{
+    uint64_t least = UINT64_MAX;
+    for (int64_t from = 0; from == 0 || from + run <= n; from++) {
+        uint64_t h = 0xcbf29ce484222325u;
+        for (int64_t k = from; k < from + run && k < n; k++) h = (h ^ (uint32_t)ids[k]) * 0x100000001b3u;
+        h = (h ^ h >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+        least = (h ^ h >> 27) < least ? h ^ h >> 27 : least;
+    }
+    return least;
+}
+
+qkv_status qkv__pairs_shared_runs(const qkv_pairs *p, int64_t run, double *share)
+{
+    int64_t n = qkv_pairs_count(p), shared = 0;
+    *share = 0;
+    if (!n) return QKV_OK;
+    size_t bytes = sizeof(uint64_t) * (size_t)n;
+    uint64_t *least = qkv__alloc(bytes);
+    if (!least) return QKV_MEMORY;
+    for (int64_t i = 0; i < n; i++) least[i] = least_run(p->ids + pair_begin(p, SOURCE, i), length_of(p, SOURCE, i), run);
+    qsort(least, (size_t)n, sizeof *least, compare_hashes);
+    for (int64_t i = 0; i < n; i++) shared += (i > 0 && least[i] == least[i - 1]) || (i + 1 < n && least[i] == least[i + 1]);
+    *share = (double)shared / (double)n;
+    qkv__release(least, bytes);
+    return QKV_OK;
+}
+
 /* ---- an epoch ---- */
 
 /* A pair in the order of this epoch: by length, and among equals by chance. */

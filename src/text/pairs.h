@@ -12,6 +12,10 @@ qkv_pairs *qkv__pairs_new_with_limit(size_t bytes);
 /* How many pairs of a equal another one before them, and how many of b are in a too, by a hash of 64 bits. MEMORY. */
 qkv_status qkv__pairs_repeats(const qkv_pairs *a, const qkv_pairs *b, int64_t *repeated, int64_t *shared);
 
+/* Estimates the share of sources that are parts of other sources, by min-hash (Broder 1997): those whose least hash of all runs of
+ * `run` ids is that of another source too. A source of fewer ids is one run. 0 without pairs. MEMORY. */
+qkv_status qkv__pairs_shared_runs(const qkv_pairs *p, int64_t run, double *share);
+
 /* Adds the last of every `every` pairs of p to held, and the others to kept. The errors of qkv_pairs_add(). */
 qkv_status qkv__pairs_split(const qkv_pairs *p, int64_t every, qkv_pairs *kept, qkv_pairs *held);
 

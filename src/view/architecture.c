@@ -231,7 +231,7 @@ static void add_classifier(maker *m)
     if (!o->ngrams) return;
     snprintf(next_more(m), QKV__BLOCK_TEXT, qkv__translated("counts of words and pairs, %lld × %lld"),
              (long long)(o->vocabulary + o->ngrams), (long long)o->classes);
-    add_block(m, qkv__translated("Naive Bayes"), OUTPUT, (o->vocabulary + o->ngrams + 2) * o->classes + 4, 1);
+    add_block(m, qkv__translated("Naive Bayes"), OUTPUT, (o->vocabulary + o->ngrams + 2) * o->classes + 5, 1);
 }
 
 static int64_t output_size(const qkv_transformer_opts *o)
