@@ -180,6 +180,17 @@ for job in translate classify generate mask; do
     same "train $job: a dry run chooses the same" "$(chosen said)" "$(chosen by-rule-$job.err)"
 done
 
+# ---- rules of classify: by the amount of text, Chinese included, which has no spaces ----
+# labelled N TEXT: N rows of two classes
+labelled() { awk -v n="$1" -v text="$2" 'BEGIN { for (i = 0; i < n; i++) print (i % 2 ? "good\t" : "bad\t") text }'; }
+rules() { "$qkv" train classify --train "$1" --dim 16 --heads 2 --layers 1 --dry-run --out none >said && chosen said; }
+labelled 600 "as a text goes" >few.tsv
+labelled 600 "文本" >few.zh.tsv
+labelled 20000 "中文没有空格的文本中文没有空格的文本中文没有空格的文本很多" >many.zh.tsv
+contains "few texts" "$(rules few.tsv)" "--tokens wordpunct " "--max-length 512 " "--lr 0.0005 " "--epochs 3"
+contains "few Chinese texts" "$(rules few.zh.tsv)" "--tokens characters " "--max-length 512 " "--lr 0.0005 " "--epochs 3"
+contains "much Chinese text" "$(rules many.zh.tsv)" "--tokens characters " "--max-length 400 " "--lr 0.001 " "--epochs 2"
+
 # ---- generate and perplexity ----
 awk 'BEGIN { split("ab cd ef gh", w); x = 3
     for (i = 0; i < 150; i++) { s = ""; n = 2 + i % 6

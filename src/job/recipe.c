@@ -128,7 +128,7 @@ static void choose_modernbert(qkv_training *t)
 
 /* ---- classes ---- */
 
-/* Words where they stand between spaces; else pieces, as of Chinese. */
+/* Words stand between spaces; in Chinese they do not. */
 static bool has_words(const qkv__survey *s) { return s->han < 0.1 * s->characters; }
 
 /* Word pairs that share a slot are confused, so there are many slots; with many classes fewer, to bound the memory. */
@@ -142,11 +142,14 @@ static void choose_ngrams(qkv_training *t)
 
 void qkv__choose_classes(qkv_training *t, const qkv__survey *s)
 {
-    bool is_little = s->words < 4e5;
+    const double words = s->words + s->han / 1.5; /* Chinese has no spaces */
+    bool is_little = words < 4e5;
     choose_split(t, s->texts);
     if (!has_shape(t)) {
         if (!t->o.v.numbers && !t->o.v.label_separator && !s->pairs && !t->o.v.like) choose_ngrams(t);
-        choose_tokens(t, has_words(s) ? "wordpunct" : "bpe", t->o.v.ngrams || !is_little ? 16000 : 8000);
+        /* Byte pairs cut the same word differently from text to text, which spreads its counts. */
+        const char *kind = has_words(s) ? "wordpunct" : t->o.v.ngrams ? "characters" : "bpe";
+        choose_tokens(t, kind, t->o.v.ngrams || !is_little ? 16000 : 8000);
         if (!has_size(t)) qkv__choose(t, "layers", "1");
         qkv__choose(t, "preset", "tiny");
         choose_modernbert(t);
@@ -154,10 +157,11 @@ void qkv__choose_classes(qkv_training *t, const qkv__survey *s)
     qkv__choose(t, "dropout", t->o.v.numbers ? "0.1" : "0.4"); /* what is dropped in training shifts a number later */
     qkv__choose(t, "inner-dropout", "0.2");
     qkv__choose(t, "label-smoothing", t->o.v.numbers ? "0" : "0.1");
-    qkv__choose(t, "max-length", t->o.v.ngrams ? "512" : "400");
-    qkv__choose(t, "max-tokens", "%d", s->words < 1e6 ? 2048 : 4096);
-    choose_schedule(t, "linear", t->o.v.ngrams && is_little ? 0.0002 : 0.001);
-    if (!has_limit(t)) qkv__choose(t, "epochs", "%d", is_little ? 8 : 3);
+    qkv__choose(t, "max-length", t->o.v.ngrams && is_little ? "512" : "400");
+    qkv__choose(t, "max-tokens", "%d", words < 1e6 ? 2048 : 4096);
+    /* On few texts attention adds little to the counts and soon overfits. */
+    choose_schedule(t, "linear", t->o.v.ngrams && is_little ? 0.0005 : 0.001);
+    if (!has_limit(t)) qkv__choose(t, "epochs", "%d", t->o.v.ngrams ? (is_little ? 3 : 2) : is_little ? 8 : 3);
 }
 
 /* ---- plain text ---- */
