@@ -243,7 +243,7 @@ qkv_status qkv__pairs_shared_runs(const qkv_pairs *p, int64_t run, double *share
     uint64_t *least = qkv__alloc(bytes);
     if (!least) return QKV_MEMORY;
     for (int64_t i = 0; i < n; i++) least[i] = least_run(p->ids + pair_begin(p, SOURCE, i), length_of(p, SOURCE, i), run);
-    qsort(least, (size_t)n, sizeof *least, compare_hashes);
+    qsort(least, (size_t)n, sizeof *least, qkv__compare_hashes);
     for (int64_t i = 0; i < n; i++) shared += (i > 0 && least[i] == least[i - 1]) || (i + 1 < n && least[i] == least[i + 1]);
     *share = (double)shared / (double)n;
     qkv__release(least, bytes);

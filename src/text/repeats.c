@@ -30,7 +30,7 @@ void qkv__hashes_free(qkv__hashes *h)
     *h = (qkv__hashes){ 0 };
 }
 
-static int compare_hashes(const void *a, const void *b)
+int qkv__compare_hashes(const void *a, const void *b)
 {
     uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
     return (x > y) - (x < y);
@@ -40,8 +40,8 @@ void qkv__hashes_count(qkv__hashes *a, const qkv__hashes *b, int64_t *repeated, 
 {
     *repeated = *shared = 0;
     if (!a->n) return;
-    qsort(a->at, (size_t)a->n, sizeof *a->at, compare_hashes);
+    qsort(a->at, (size_t)a->n, sizeof *a->at, qkv__compare_hashes);
     for (int64_t i = 1; i < a->n; i++) *repeated += a->at[i] == a->at[i - 1];
     for (int64_t i = 0; i < b->n; i++)
-        *shared += bsearch(&b->at[i], a->at, (size_t)a->n, sizeof *a->at, compare_hashes) != NULL;
+        *shared += bsearch(&b->at[i], a->at, (size_t)a->n, sizeof *a->at, qkv__compare_hashes) != NULL;
 }

@@ -20,6 +20,9 @@ qkv_status qkv__hashes_add_text(qkv__hashes *h, const char *text, size_t length,
 qkv_status qkv__hashes_add(qkv__hashes *h, uint64_t hash);
 void qkv__hashes_free(qkv__hashes *h);
 
+/* For qsort() of hashes. */
+int qkv__compare_hashes(const void *a, const void *b);
+
 /* How many of a equal another one before them, and how many of b are in a too. Sorts a. */
 void qkv__hashes_count(qkv__hashes *a, const qkv__hashes *b, int64_t *repeated, int64_t *shared);
 
