@@ -860,6 +860,8 @@ static void pairs_that_come_twice(void **state)
     assert_has(w.summary.data, "duplicates  2 of the training pairs\n");
     qkv_training_free(t);
     qkv_text_free(&w.summary);
+}
+
 /* Half of the rows occur twice, and one word tells the class. */
 static void counts_are_fitted_to_the_texts(void **state)
 {
