@@ -628,6 +628,45 @@ static void hostile_values(void **state)
     }
 }
 
+/* Texts that no tree of jansson's can be. */
+static void hostile_texts(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        qkv_status status;
+        const char *says;
+    } rows[] = {
+#define MODEL(vocab) "{\"model\":{\"type\":\"WordLevel\",\"unk_token\":\"a\",\"vocab\":" vocab "}"
+        { MODEL("{\"a\":0,\"b\":1}") "}", QKV_OK, "" },
+        { MODEL("{\"a\":0,\"abcdefghi\":1,\"abcdefgh\":2,\"abcdefghj\":3,\"abcdefghi\":4}") "}", QKV_FORMAT,
+          "duplicate key \"abcdefghi\"" },
+        { MODEL("{\"a\":0,\"b\":1,\"\\u0061\":2}") "}", QKV_FORMAT, "duplicate key \"a\"" },
+        { MODEL("{\"a\":0}") ",\"model\":{}}", QKV_FORMAT, "duplicate key \"model\"" },
+        { MODEL("{\"a\":0,\"b\" 1}") "}", QKV_FORMAT, "line 1, byte 64: not JSON: a colon is expected" },
+        { MODEL("{\"a\":0,\"b\":1.0}") "}", QKV_FORMAT, "the id of \"b\" is no whole number" },
+        { MODEL("{\"a\":0,\"b\":{\"c\":1}}") "}", QKV_FORMAT, "the id of \"b\" is no whole number" },
+        { MODEL("{\"a\":0,\"\\u0000\":1}") "}", QKV_OK, "" },
+        { MODEL("{\"a\":0}") ",\"decoder\":{\"type\":\"\\u0000\"}}", QKV_UNSUPPORTED, "a NUL is supported" },
+        { "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0,\"\\u00e9\":1,\"a\u00e9\":2},\"merges\":[\"a \\u00e9\"]}}", QKV_OK,
+          "" },
+        { "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0,\"b\":1,\"ab\":2},\"merges\":[[\"\\u0061\",\"\\u0062\"]]}}", QKV_OK,
+          "" },
+        { "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":[[\"a\",\"a\",\"a\"]]}}", QKV_FORMAT,
+          "model.merges[0]" },
+        { "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":[[\"a\"]]}}", QKV_FORMAT, "model.merges[0]" },
+        { "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":[7]}}", QKV_FORMAT, "model.merges[0]" },
+        { "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":[\"a a a\"]}}", QKV_FORMAT, "model.merges[0]" },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        FILE *f = fopen(path, "wb");
+        assert_true(f && fputs(rows[i].text, f) >= 0 && !fclose(f));
+        qkv_status status = load_path();
+        if (status != rows[i].status || (status && !strstr(qkv_error(), rows[i].says)))
+            fail_msg("%s: status %d: %s", rows[i].text, (int)status, qkv_error());
+    }
+}
+
 /* Steps inside of steps, as deep as JSON goes. */
 static void hostile_depth(void **state)
 {
@@ -899,6 +938,7 @@ int main(void)
         cmocka_unit_test(ids_with_gaps),
         cmocka_unit_test(nul_outside_a_vocabulary),
         cmocka_unit_test(hostile_values),
+        cmocka_unit_test(hostile_texts),
         cmocka_unit_test(hostile_depth),
         cmocka_unit_test(hostile_vocab_txt),
         cmocka_unit_test(hostile_expression),

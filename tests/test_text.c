@@ -1191,29 +1191,6 @@ static void memory_runs_out(void **state)
     assert_true(each_allocation_fails(add_file) > 10);
 }
 
-static void *json_alloc(size_t bytes) { return fails_now() ? NULL : malloc(bytes); }
-
-/* The parser's own memory, at every 13th of its thousands of allocations; it calls some of its failures bad syntax. */
-static void json_memory_runs_out(void **state)
-{
-    (void)state;
-    json_malloc_t usual_alloc;
-    json_free_t usual_free;
-    json_get_alloc_funcs(&usual_alloc, &usual_free);
-    json_set_alloc_funcs(json_alloc, free);
-    for (long n = 0;; n += 13) {
-        failing = (struct failing){ .fail_at = n };
-        qkv_status status = load_golden();
-        if (!failing.failed) {
-            assert_int_equal(status, QKV_OK);
-            assert_true(n > 1000);
-            break;
-        }
-        if (status != QKV_MEMORY && status != QKV_FORMAT) fail_msg("allocation %ld: %d: %s", n, (int)status, qkv_error());
-    }
-    json_set_alloc_funcs(usual_alloc, usual_free);
-}
-
 static void files_fail(void **state)
 {
     (void)state;
@@ -1272,7 +1249,6 @@ int main(void)
         cmocka_unit_test(hostile_text),
         cmocka_unit_test(merges_cannot_make_special_tokens),
         cmocka_unit_test(memory_runs_out),
-        cmocka_unit_test(json_memory_runs_out),
         cmocka_unit_test(files_fail),
     };
     return cmocka_run_group_tests_name("text", tests, make_folder, remove_folder);

@@ -16,26 +16,30 @@ static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 /* Bytes of a string that stand for themselves and are no part of longer characters. */
 static bool is_plain(char c) { return (unsigned char)(c - 0x20) < 0x60 && c != '"' && c != '\\'; }
 
-/* The bytes of a character of UTF-8; 0: it is none. Neither too long forms nor halves of surrogates are. */
-static size_t utf8_length(const char *text, const char *end)
+size_t qkv__json_character(const char *text, const char *end, bool *is_right)
 {
-    const unsigned char *c = (const unsigned char *)text;
-    ptrdiff_t left = end - text;
-    if (c[0] < 0x80) return 1;
-    if (c[0] < 0xC2 || c[0] > 0xF4 || left < 2 || (c[1] & 0xC0) != 0x80) return 0;
-    if (c[0] < 0xE0) return 2;
-    if (left < 3 || (c[2] & 0xC0) != 0x80) return 0;
-    if (c[0] < 0xF0) return (c[0] == 0xE0 && c[1] < 0xA0) || (c[0] == 0xED && c[1] > 0x9F) ? 0 : 3;
-    if (left < 4 || (c[3] & 0xC0) != 0x80) return 0;
-    return (c[0] == 0xF0 && c[1] < 0x90) || (c[0] == 0xF4 && c[1] > 0x8F) ? 0 : 4;
+    const unsigned char *s = (const unsigned char *)text;
+    unsigned lead = s[0],
+             low = lead == 0xE0   ? 0xA0
+                   : lead == 0xF0 ? 0x90
+                                  : 0x80,
+             high = lead == 0xED   ? 0x9F
+                    : lead == 0xF4 ? 0x8F
+                                   : 0xBF;
+    size_t n = 1, wanted = lead < 0x80 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4, length = (size_t)(end - text);
+    *is_right = lead < 0x80 || (lead >= 0xC2 && lead <= 0xF4);
+    for (; *is_right && n < wanted; low = 0x80, high = 0xBF) {
+        *is_right = n < length && s[n] >= low && s[n] <= high;
+        n += *is_right;
+    }
+    return n;
 }
 
 bool qkv__json_is_utf8(const char *text, size_t length)
 {
-    const char *end = text + length;
-    for (size_t n; text < end; text += n)
-        if (!(n = utf8_length(text, end))) return false;
-    return true;
+    bool is_right = true;
+    for (const char *end = text + length; text < end && is_right;) text += qkv__json_character(text, end, &is_right);
+    return is_right;
 }
 
 static size_t put_utf8(uint32_t code, char *to)
@@ -100,9 +104,11 @@ static const char *check_string(qkv__json_pull *p, bool *has_escapes)
         while (at < end && is_plain(*at)) at++;
         if (at == end) return refuse_at(p, at, NULL), NULL;
         if (*at == '"') return at;
-        size_t n = *at == '\\' ? check_escape(p, at) : (unsigned char)*at < 0x20 ? 0 : utf8_length(at, end);
-        if (!n) return refuse_at(p, at, (unsigned char)*at < 0x20 ? "a control character in a string" : "not UTF-8"), NULL;
-        *has_escapes = *has_escapes || *at == '\\';
+        if ((unsigned char)*at < 0x20) return refuse_at(p, at, "a control character in a string"), NULL;
+        bool is_escape = *at == '\\', is_right = true;
+        size_t n = is_escape ? check_escape(p, at) : qkv__json_character(at, end, &is_right);
+        if (!n || !is_right) return refuse_at(p, at, "not UTF-8"), NULL; /* of an escape the error is set */
+        *has_escapes = *has_escapes || is_escape;
         at += n;
     }
 }

@@ -171,6 +171,7 @@ typedef struct qkv__json_writer {
     qkv_status status;
     qkv__json_style style; /* of arrays and objects that are opened from now on */
     bool long_escapes;     /* \u000a, not \n, and digits in small letters */
+    bool wraps_empty;      /* in LINES the end of an empty array or object is in a line of its own too */
     bool replaces;         /* the outermost object is of LINES; a key that it has already, which needs no escapes, gets the
                               new value in its place */
     size_t replacing, old, old_length; /* where a value that replaces another begins, 0: none does; the other one */
@@ -206,7 +207,8 @@ const char *qkv__json_written(const qkv__json_writer *w, const char *key, size_t
 qkv_status qkv__json_save(qkv__json_writer *w, const char *path);
 void qkv__json_writer_free(qkv__json_writer *w);
 
-/* Whether it is UTF-8. */
+/* The bytes of the character of UTF-8 that a text begins with, by table 3-7 of the Unicode standard, or of what is none. */
+size_t qkv__json_character(const char *text, const char *end, bool *is_right);
 bool qkv__json_is_utf8(const char *text, size_t length);
 
 #endif

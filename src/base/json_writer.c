@@ -23,27 +23,30 @@ static void put_line_end(qkv__json_writer *w, int depth)
     for (int i = 0; i < depth; i++) put(w, "  ", 2);
 }
 
+static bool is_plain(char c) { return (unsigned char)(c - 0x20) < 0x60 && c != '"' && c != '\\'; }
+
 static void put_inside_quotes(qkv__json_writer *w, const char *text, size_t length)
 {
-    static const char signs[] = "\b\f\n\r\t", letters[] = "bfnrt";
-    for (const char *end = text + length, *next; text < end; text = next) {
+    static const char signs[] = "\"\\\b\f\n\r\t", letters[] = "\"\\bfnrt";
+    for (const char *end = text + length, *next = text; text < end; text = next) {
         char escaped[8];
-        for (next = text; next < end && (unsigned char)(*next - 0x20) < 0x60 && *next != '"' && *next != '\\';) next++;
+        bool is_right = true;
+        while (next < end && (is_plain(*next) || ((unsigned char)*next >= 0x80 && is_right))) {
+            size_t n = qkv__json_character(next, end, &is_right);
+            if (is_right) next += n;
+        }
         put(w, text, (size_t)(next - text));
         if (next == end) return;
-        const char *sign = *next && !w->long_escapes ? strchr(signs, *next) : NULL;
-        size_t n = 1;
-        if (*next == '"' || *next == '\\') snprintf(escaped, sizeof escaped, "\\%c", *next);
-        else if (sign) snprintf(escaped, sizeof escaped, "\\%c", letters[sign - signs]);
-        else if ((unsigned char)*next < 0x20) snprintf(escaped, sizeof escaped, w->long_escapes ? "\\u%04x" : "\\u%04X", *next);
-        else {
-            while (n < 4 && next + n < end && (next[n] & 0xC0) == 0x80) n++;
-            bool is_right = qkv__json_is_utf8(next, n);
-            snprintf(escaped, sizeof escaped, "%.*s", is_right ? (int)n : 3, is_right ? next : "\xEF\xBF\xBD");
-            if (!is_right) n = 1;
+        const char *sign = *next ? memchr(signs, *next, w->long_escapes ? 2 : sizeof signs - 1) : NULL;
+        if (!is_right) {
+            next += qkv__json_character(next, end, &is_right);
+            put(w, "\xEF\xBF\xBD", 3);
+            continue;
         }
+        if (sign) snprintf(escaped, sizeof escaped, "\\%c", letters[sign - signs]);
+        else snprintf(escaped, sizeof escaped, w->long_escapes ? "\\u%04x" : "\\u%04X", *next);
         put(w, escaped, strlen(escaped));
-        next += n;
+        next++;
     }
 }
 
@@ -155,7 +158,7 @@ void qkv__json_close(qkv__json_writer *w)
     if (!w->depth) return; /* after an error */
     uint8_t level = w->levels[w->depth--];
     bool is_array = level & IS_ARRAY;
-    if ((level & STYLE) == QKV__JSON_LINES && level & HAS_SOME) put_line_end(w, w->depth);
+    if ((level & STYLE) == QKV__JSON_LINES && (level & HAS_SOME || w->wraps_empty)) put_line_end(w, w->depth);
     if ((level & STYLE) == QKV__JSON_PADDED && level & HAS_SOME && !is_array) put(w, " ", 1);
     put(w, is_array ? "]" : "}", 1);
     end_value(w);

@@ -30,7 +30,7 @@ struct qkv__charsmap;
 /* One normalizer, pre-tokenizer or decoder; what the fields mean is its rewrite's business. */
 struct qkv__step {
     qkv__rewrite *rewrite;
-    const char *name; /* of the file's step, for sentences; NULL: of no file */
+    const char *name;      /* of the file's step, for sentences; NULL: of no file */
     char *text, *content;  /* what is looked for, put in, or removed; what comes in its place */
     qkv__pattern *pattern; /* what is looked for, as a regular expression */
     struct qkv__charsmap *map;
@@ -168,7 +168,6 @@ struct qkv__pipeline {
     qkv_tokenizer *pieces;   /* OPUS-MT: cuts the text; the ids are those of the pieces' spellings here */
     int32_t *ids_of_pieces;  /* and of each of them */
 
-    bool has_nul;    /* of the file: QKV__NUL_SIGN stands for a NUL in its tokens */
     qkv_text source; /* the file, for saving; empty when it cannot be saved */
 };
 typedef struct qkv__pipeline qkv__pipeline;

@@ -7,7 +7,7 @@
 typedef struct place {
     const char *path;
     const char *where; /* the object's key, for sentences */
-    const json_t *object;
+    const qkv__json_value *object;
     qkv__steps *steps;
 } place;
 
@@ -41,7 +41,7 @@ static qkv_status keep_text(const char *text, char **copy) { return (*copy = qkv
 
 static qkv_status get_text(const place *p, const char *key, char **copy)
 {
-    const char *text = json_string_value(json_object_get(p->object, key));
+    const char *text = qkv__json_get_text(p->object, key);
     return text ? keep_text(text, copy) : malformed_step(p, key, "a text is expected");
 }
 
@@ -49,10 +49,10 @@ static qkv_status get_text(const place *p, const char *key, char **copy)
 static qkv_status get_pattern(const place *p, qkv__step *step)
 {
     char name[512];
-    const json_t *pattern = json_object_get(p->object, "pattern");
-    const char *text = json_string_value(json_object_get(pattern, "String"));
-    const char *regex = json_string_value(json_object_get(pattern, "Regex"));
-    if (json_object_size(pattern) != 1 || (!text && !regex)) return malformed_step(p, "pattern", "String or Regex is expected");
+    const qkv__json_value *pattern = qkv__json_get(p->object, "pattern");
+    const char *text = qkv__json_get_text(pattern, "String");
+    const char *regex = qkv__json_get_text(pattern, "Regex");
+    if (qkv__json_size(pattern) != 1 || (!text && !regex)) return malformed_step(p, "pattern", "String or Regex is expected");
     if (text && !*text) return malformed_step(p, "pattern", "it is empty");
     if (text) return keep_text(text, &step->text);
     snprintf(name, sizeof name, "%s: %s.pattern", p->path, p->where);
@@ -62,12 +62,12 @@ static qkv_status get_pattern(const place *p, qkv__step *step)
 /* A word of a list; -1 with the error set for another. */
 static int get_word(const place *p, const char *key, const char *const *words, int otherwise)
 {
-    const json_t *value = json_object_get(p->object, key);
+    const qkv__json_value *value = qkv__json_get(p->object, key);
     if (!value) return otherwise;
     for (int i = 0; words[i]; i++)
         if (qkv__is_text(value, words[i])) return i;
     qkv__fail(QKV_UNSUPPORTED, "%s: %s.%s: \"%.100s\" is not supported", p->path, p->where, key,
-              json_is_string(value) ? json_string_value(value) : "a value that is no text");
+              qkv__json_is_string(value) ? qkv__json_text(value) : "a value that is no text");
     return -1;
 }
 
@@ -76,8 +76,8 @@ static qkv_status get_behavior(const place *p, qkv__step *step, int otherwise)
     static const char *const words[] = { "Isolated", "Removed", "Contiguous", "MergedWithPrevious", "MergedWithNext", NULL };
     int behavior = get_word(p, "behavior", words, otherwise);
     if (behavior < 0)
-        return otherwise < 0 && !json_object_get(p->object, "behavior") ? malformed_step(p, "behavior", "it is missing")
-                                                                        : QKV_UNSUPPORTED;
+        return otherwise < 0 && !qkv__json_get(p->object, "behavior") ? malformed_step(p, "behavior", "it is missing")
+                                                                      : QKV_UNSUPPORTED;
     step->behavior = (qkv__behavior)behavior;
     return QKV_OK;
 }
@@ -172,7 +172,7 @@ static qkv_status read_precompiled(const place *p)
     qkv__step *step;
     char name[512];
     qkv_text bytes = { 0 };
-    const char *text = json_string_value(json_object_get(p->object, "precompiled_charsmap"));
+    const char *text = qkv__json_get_text(p->object, "precompiled_charsmap");
     if (!text) return malformed_step(p, "precompiled_charsmap", "a text is expected");
     if (!*text) return QKV_OK;
     snprintf(name, sizeof name, "%s: %s.precompiled_charsmap", p->path, p->where);
@@ -280,9 +280,9 @@ static qkv_status read_delimiter(const place *p)
 static qkv_status read_fixed_length(const place *p)
 {
     qkv__step *step;
-    const json_t *length = json_object_get(p->object, "length");
+    const qkv__json_value *length = qkv__json_get(p->object, "length");
     qkv_status status = add(p, qkv__fixed_length, &step);
-    if (!status) step->start = length ? json_integer_value(length) : 5; /* as its authors have it */
+    if (!status) step->start = length ? qkv__json_int(length) : 5; /* as its authors have it */
     if (!status && step->start < 1) status = malformed_step(p, "length", "it must be at least 1");
     return status;
 }
@@ -332,8 +332,8 @@ static qkv_status read_decode_strip(const place *p)
     if (!status) status = get_text(p, "content", &step->text);
     if (status) return status;
     if (!*step->text) return malformed_step(p, "content", "it is empty");
-    step->start = json_integer_value(json_object_get(p->object, "start"));
-    step->stop = json_integer_value(json_object_get(p->object, "stop"));
+    step->start = qkv__json_int(qkv__json_get(p->object, "start"));
+    step->stop = qkv__json_int(qkv__json_get(p->object, "stop"));
     return QKV_OK;
 }
 
@@ -371,7 +371,7 @@ static qkv_status read_decode_ctc(const place *p)
     {                                 \
         key, qkv__is_string, "a text" \
     }
-static bool is_bool_or_null(const json_t *v) { return json_is_null(v) || json_is_boolean(v); }
+static bool is_bool_or_null(const qkv__json_value *v) { return qkv__json_is_null(v) || qkv__json_is_bool(v); }
 
 /* clang-format off */
 static const step_type normalizers[] = {
@@ -436,12 +436,12 @@ static qkv_status read_steps(const place *p, const step_type *types, const char 
 
 static qkv_status read_step_list(const place *p, const step_type *types, const char *list)
 {
-    const json_t *all = json_object_get(p->object, list);
-    qkv_status status = json_is_array(all) ? QKV_OK : malformed_step(p, list, "an array is expected");
-    for (size_t i = 0; i < json_array_size(all) && !status; i++) {
+    const qkv__json_value *all = qkv__json_get(p->object, list);
+    qkv_status status = qkv__json_is_array(all) ? QKV_OK : malformed_step(p, list, "an array is expected");
+    for (size_t i = 0; i < qkv__json_size(all) && !status; i++) {
         char where[256];
         snprintf(where, sizeof where, "%.200s.%s[%zu]", p->where, list, i);
-        status = read_steps(&(place){ p->path, where, json_array_get(all, i), p->steps }, types, list);
+        status = read_steps(&(place){ p->path, where, qkv__json_at(all, i), p->steps }, types, list);
     }
     return status;
 }
@@ -449,13 +449,13 @@ static qkv_status read_step_list(const place *p, const step_type *types, const c
 /* list is the key under which a Sequence has its steps. */
 static qkv_status read_steps(const place *p, const step_type *types, const char *list)
 {
-    const json_t *type = json_object_get(p->object, "type");
+    const qkv__json_value *type = qkv__json_get(p->object, "type");
     if (qkv__is_null(p->object)) return QKV_OK;
     if (qkv__is_text(type, "Sequence")) return read_step_list(p, types, list);
     while (types->type && !qkv__is_text(type, types->type)) types++;
     if (!types->type)
         return qkv__fail(QKV_UNSUPPORTED, "%s: %s.type: \"%.100s\" is not supported", p->path, p->where,
-                         json_is_string(type) ? json_string_value(type) : "a value that is no text");
+                         qkv__json_is_string(type) ? qkv__json_text(type) : "a value that is no text");
     size_t before = p->steps->n;
     qkv_status status = check_rules(p, types);
     if (!status) status = types->read(p);
@@ -465,7 +465,7 @@ static qkv_status read_steps(const place *p, const step_type *types, const char 
     return status;
 }
 
-qkv_status qkv__read_steps(const char *path, const json_t *top, qkv__pipeline *p)
+qkv_status qkv__read_steps(const char *path, const qkv__json_value *top, qkv__pipeline *p)
 {
     const struct {
         const char *key, *list;
@@ -476,8 +476,8 @@ qkv_status qkv__read_steps(const char *path, const json_t *top, qkv__pipeline *p
                   { "decoder", "decoders", decoders, &p->decoders } };
     qkv_status status = QKV_OK;
     for (int i = 0; i < 3 && !status; i++)
-        status = read_steps(&(place){ path, parts[i].key, json_object_get(top, parts[i].key), parts[i].steps }, parts[i].types,
+        status = read_steps(&(place){ path, parts[i].key, qkv__json_get(top, parts[i].key), parts[i].steps }, parts[i].types,
                             parts[i].list);
-    p->join_with_spaces = qkv__is_null(json_object_get(top, "decoder"));
+    p->join_with_spaces = qkv__is_null(qkv__json_get(top, "decoder"));
     return status;
 }

@@ -6,7 +6,7 @@
 
 typedef struct place {
     const char *path, *where;
-    const json_t *object;
+    const qkv__json_value *object;
     size_t n; /* tokens there are */
     qkv__pipeline *pipeline;
 } place;
@@ -16,9 +16,9 @@ static qkv_status malformed_template(const place *p, const char *key, const char
     return qkv__fail(QKV_FORMAT, "%s: %s.%s: %s", p->path, p->where, key, what);
 }
 
-static bool is_id(const place *p, const json_t *v)
+static bool is_id(const place *p, const qkv__json_value *v)
 {
-    return json_is_integer(v) && json_integer_value(v) >= 0 && (uint64_t)json_integer_value(v) < p->n;
+    return qkv__json_is_int(v) && qkv__json_int(v) >= 0 && (uint64_t)qkv__json_int(v) < p->n;
 }
 
 /* ---- templates ---- */
@@ -26,26 +26,27 @@ static bool is_id(const place *p, const json_t *v)
 /* The ids of a special token of a template. */
 static qkv_status put_special(const place *p, qkv__template *f, const char *name, int32_t type)
 {
-    const json_t *special = json_object_get(json_object_get(p->object, "special_tokens"), name);
-    const json_t *ids = json_object_get(special, "ids");
-    qkv_status status = json_is_array(ids) ? QKV_OK
-                                           : malformed_template(p, "special_tokens", "a token of the template is not there");
-    for (size_t i = 0; i < json_array_size(ids) && !status; i++) {
-        const json_t *id = json_array_get(ids, i);
-        status = is_id(p, id) ? qkv__template_put(f, (int32_t)json_integer_value(id), type)
+    const qkv__json_value *special = qkv__json_get(qkv__json_get(p->object, "special_tokens"), name);
+    const qkv__json_value *ids = qkv__json_get(special, "ids");
+    qkv_status status = qkv__json_is_array(ids)
+                            ? QKV_OK
+                            : malformed_template(p, "special_tokens", "a token of the template is not there");
+    for (size_t i = 0; i < qkv__json_size(ids) && !status; i++) {
+        const qkv__json_value *id = qkv__json_at(ids, i);
+        status = is_id(p, id) ? qkv__template_put(f, (int32_t)qkv__json_int(id), type)
                               : malformed_template(p, "special_tokens", "an id is none of the tokens'");
     }
     return status;
 }
 
-static qkv_status put_item(const place *p, qkv__template *f, const char *key, const json_t *item)
+static qkv_status put_item(const place *p, qkv__template *f, const char *key, const qkv__json_value *item)
 {
-    const json_t *special = json_object_get(item, "SpecialToken"), *text = json_object_get(item, "Sequence");
-    const json_t *either = special ? special : text, *type = json_object_get(either, "type_id");
-    const char *id = json_string_value(json_object_get(either, "id"));
-    if (json_object_size(item) != 1 || !id || !qkv__is_count(type) || json_integer_value(type) > INT32_MAX)
+    const qkv__json_value *special = qkv__json_get(item, "SpecialToken"), *text = qkv__json_get(item, "Sequence");
+    const qkv__json_value *either = special ? special : text, *type = qkv__json_get(either, "type_id");
+    const char *id = qkv__json_get_text(either, "id");
+    if (qkv__json_size(item) != 1 || !id || !qkv__is_count(type) || qkv__json_int(type) > INT32_MAX)
         return malformed_template(p, key, "SpecialToken or Sequence, with id and type_id, is expected");
-    int32_t number = (int32_t)json_integer_value(type);
+    int32_t number = (int32_t)qkv__json_int(type);
     if (special) return put_special(p, f, id, number);
     bool first = !strcmp(id, "A");
     if (!first && strcmp(id, "B")) return malformed_template(p, key, "A or B is expected");
@@ -63,9 +64,9 @@ static bool has_texts(const qkv__template *f, int wanted)
 
 static qkv_status read_template(const place *p, const char *key, qkv__template *f, int texts)
 {
-    const json_t *items = json_object_get(p->object, key);
-    qkv_status status = json_is_array(items) ? QKV_OK : malformed_template(p, key, "an array is expected");
-    for (size_t i = 0; i < json_array_size(items) && !status; i++) status = put_item(p, f, key, json_array_get(items, i));
+    const qkv__json_value *items = qkv__json_get(p->object, key);
+    qkv_status status = qkv__json_is_array(items) ? QKV_OK : malformed_template(p, key, "an array is expected");
+    for (size_t i = 0; i < qkv__json_size(items) && !status; i++) status = put_item(p, f, key, qkv__json_at(items, i));
     if (status || has_texts(f, texts)) return status;
     return qkv__fail(QKV_UNSUPPORTED, "%s: %s.%s: only A%s, each once, is supported", p->path, p->where, key,
                      texts > 1 ? " before B" : "");
@@ -81,9 +82,9 @@ static qkv_status read_templates(const place *p)
 
 static qkv_status get_pair(const place *p, const char *key, int32_t *id)
 {
-    const json_t *pair = json_object_get(p->object, key), *value = json_array_get(pair, 1);
-    if (json_array_size(pair) != 2 || !is_id(p, value)) return malformed_template(p, key, "a token and its id are expected");
-    *id = (int32_t)json_integer_value(value);
+    const qkv__json_value *pair = qkv__json_get(p->object, key), *value = qkv__json_at(pair, 1);
+    if (qkv__json_size(pair) != 2 || !is_id(p, value)) return malformed_template(p, key, "a token and its id are expected");
+    *id = (int32_t)qkv__json_int(value);
     return QKV_OK;
 }
 
@@ -146,12 +147,12 @@ static qkv_status read_processor(const place *p);
 
 static qkv_status read_template_list(const place *p)
 {
-    const json_t *all = json_object_get(p->object, "processors");
-    qkv_status status = json_is_array(all) ? QKV_OK : malformed_template(p, "processors", "an array is expected");
-    for (size_t i = 0; i < json_array_size(all) && !status; i++) {
+    const qkv__json_value *all = qkv__json_get(p->object, "processors");
+    qkv_status status = qkv__json_is_array(all) ? QKV_OK : malformed_template(p, "processors", "an array is expected");
+    for (size_t i = 0; i < qkv__json_size(all) && !status; i++) {
         char where[256];
         snprintf(where, sizeof where, "%.200s.processors[%zu]", p->where, i);
-        status = read_processor(&(place){ p->path, where, json_array_get(all, i), p->n, p->pipeline });
+        status = read_processor(&(place){ p->path, where, qkv__json_at(all, i), p->n, p->pipeline });
     }
     return status;
 }
@@ -160,12 +161,12 @@ static qkv_status read_processor(const place *p)
 {
     char where[256];
     const struct frame_type *types = frame_types;
-    const json_t *type = json_object_get(p->object, "type");
+    const qkv__json_value *type = qkv__json_get(p->object, "type");
     if (qkv__is_text(type, "Sequence")) return read_template_list(p);
     while (types->type && !qkv__is_text(type, types->type)) types++;
     if (!types->type)
         return qkv__fail(QKV_UNSUPPORTED, "%s: %s.type: \"%.100s\" is not supported", p->path, p->where,
-                         json_is_string(type) ? json_string_value(type) : "a value that is no text");
+                         qkv__json_is_string(type) ? qkv__json_text(type) : "a value that is no text");
     snprintf(where, sizeof where, "%s.", p->where);
     qkv_status status = qkv__check_keys(p->path, where, p->object, types->rules);
     if (!status && p->pipeline->single.n && types->read != read_byte_level)
@@ -173,8 +174,8 @@ static qkv_status read_processor(const place *p)
     return status ? status : types->read(p);
 }
 
-qkv_status qkv__read_templates(const char *path, const json_t *top, size_t n, qkv__pipeline *p)
+qkv_status qkv__read_templates(const char *path, const qkv__json_value *top, size_t n, qkv__pipeline *p)
 {
-    const json_t *value = json_object_get(top, "post_processor");
+    const qkv__json_value *value = qkv__json_get(top, "post_processor");
     return qkv__is_null(value) ? QKV_OK : read_processor(&(place){ path, "post_processor", value, n, p });
 }

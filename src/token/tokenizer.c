@@ -129,17 +129,65 @@ static qkv_status fill_table(qkv_tokenizer *t)
     return QKV_OK;
 }
 
+/* ---- in order ---- */
+
+/* A token and the first 8 bytes of its spelling, as a number that is in their order. */
+typedef struct start_and_id {
+    uint64_t start;
+    int32_t id;
+} start_and_id;
+
+static uint64_t start_of(const qkv_tokenizer *t, int32_t id)
+{
+    unsigned char bytes[8] = { 0 };
+    uint64_t start = 0;
+    size_t n = t->tokens[id].spelling_length;
+    memcpy(bytes, qkv__tokenizer_spelling(t, id), n < 8 ? n : 8);
+    for (int i = 0; i < 8; i++) start = start << 8 | bytes[i];
+    return start;
+}
+
+/* By the last of the bytes first, each time without changing the order of equal ones; both have n, and *from ends up sorted. */
+static void sort_by_start(start_and_id **from, start_and_id **to, size_t n)
+{
+    for (int shift = 0; shift < 64; shift += 8) {
+        size_t places[256] = { 0 }, sum = 0;
+        for (size_t i = 0; i < n; i++) places[(*from)[i].start >> shift & 0xFF]++;
+        for (int k = 0; k < 256; k++) {
+            size_t count = places[k];
+            places[k] = sum;
+            sum += count;
+        }
+        for (size_t i = 0; i < n; i++) (*to)[places[(*from)[i].start >> shift & 0xFF]++] = (*from)[i];
+        start_and_id *sorted = *to;
+        *to = *from;
+        *from = sorted;
+    }
+}
+
 qkv_status qkv__tokenizer_sort(qkv_tokenizer *t, int32_t *twice)
 {
+    size_t n = 0, bytes = 2 * t->n * sizeof(start_and_id);
     *twice = -1;
-    if (!(t->by_spelling = qkv__alloc(t->n * sizeof *t->by_spelling))) return QKV_MEMORY;
-    t->n_spelled = 0;
+    start_and_id *both = qkv__alloc(bytes), *sorted = both, *other = both + t->n;
+    if (!both || !(t->by_spelling = qkv__alloc(t->n * sizeof *t->by_spelling))) {
+        qkv__release(both, bytes);
+        return QKV_MEMORY;
+    }
     for (size_t i = 0; i < t->n; i++)
-        if (t->tokens[i].is_set) t->by_spelling[t->n_spelled++] = (int32_t)i;
-    qsort_r(t->by_spelling, t->n_spelled, sizeof *t->by_spelling, by_spelling, t);
-    for (size_t i = 1; i < t->n_spelled; i++)
-        if (!by_spelling(&t->by_spelling[i - 1], &t->by_spelling[i], t)) *twice = t->by_spelling[i];
-    for (size_t i = 0; i < t->n_spelled; i++) t->by_first[first_byte(t, t->by_spelling[i]) + 1]++;
+        if (t->tokens[i].is_set) sorted[n++] = (start_and_id){ start_of(t, (int32_t)i), (int32_t)i };
+    sort_by_start(&sorted, &other, n);
+    t->n_spelled = n;
+    for (size_t i = 0; i < n; i++) t->by_spelling[i] = sorted[i].id;
+    for (size_t begin = 0, end; begin < n; begin = end) { /* those that begin alike: by all of their bytes */
+        for (end = begin + 1; end < n && sorted[end].start == sorted[begin].start;) end++;
+        if (end > begin + 1) qsort_r(t->by_spelling + begin, end - begin, sizeof *t->by_spelling, by_spelling, t);
+        for (size_t i = begin + 1; i < end; i++)
+            if (!by_spelling(&t->by_spelling[i - 1], &t->by_spelling[i], t))
+                *twice = t->by_spelling[i] > t->by_spelling[i - 1] ? t->by_spelling[i] : t->by_spelling[i - 1];
+    }
+    qkv__release(both, bytes);
+    for (size_t i = 0; i < n; i++) t->by_first[first_byte(t, t->by_spelling[i]) + 1]++;
     for (size_t i = 0; i < 256; i++) t->by_first[i + 1] += t->by_first[i];
     return fill_table(t);
 }

@@ -1,17 +1,14 @@
 /* tokenizer_files.c: which file is what: tokenizers by their content and their name, and those of a model's folder. */
 #include "tokenizer_json.h"
 
-#include "../io/json.h"
-
 #include "../base/file.h"
 #include "pipeline.h"
 #include "json_rules.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#define FILE_MAX ((size_t)256 << 20) /* the largest published ones have a tenth of that */
+#define FILE_MAX QKV__TOKENIZER_FILE_MAX
 
 /* ---- paths ---- */
 
@@ -40,48 +37,26 @@ static size_t name_length(const char *path)
 
 /* ---- JSON ---- */
 
-static qkv_status parse_json(const char *path, const qkv__bytes *file, json_t **top)
-{
-    json_error_t error;
-    *top = json_loadb((const char *)file->data, file->size, JSON_REJECT_DUPLICATES, &error);
-    if (*top) return QKV_OK;
-    if (qkv__json_out_of_memory(&error, (const char *)file->data, file->size))
-        return qkv__fail(QKV_MEMORY, "%s: out of memory while reading it", path);
-    return qkv__fail(QKV_FORMAT, "%s: line %d, byte %d: not JSON: %s", path, error.line, error.position, error.text);
-}
-
-qkv_status qkv__read_json(const char *path, json_t **top)
-{
-    qkv__bytes file;
-    qkv_status status = qkv__file_read(path, FILE_MAX, &file);
-    if (status) return status;
-    status = parse_json(path, &file, top);
-    qkv__bytes_free(&file);
-    return status;
-}
-
-/* tokenizer_config.json beside a file; an empty object where there is none. */
-static qkv_status read_config(const char *path, json_t **config)
+/* tokenizer_config.json beside a file; nothing where there is none. */
+static qkv_status read_config(const char *path, qkv__json_doc *config)
 {
     char *name = beside(path, name_length(path), "tokenizer_config.json");
     qkv_status status = name ? QKV_OK : QKV_MEMORY;
-    *config = NULL;
-    if (!status && qkv__file_exists(name)) status = qkv__read_json(name, config);
-    else if (!status && !(*config = json_object())) status = qkv__fail(QKV_MEMORY, "%s: out of memory while reading it", path);
-    if (!status && !json_is_object(*config)) status = qkv__fail(QKV_FORMAT, "%s: it holds no object", name);
+    *config = (qkv__json_doc){ 0 };
+    if (!status && qkv__file_exists(name)) {
+        status = qkv__json_load(name, FILE_MAX, config);
+        if (!status && !qkv__json_is_object(config->top)) status = qkv__fail(QKV_FORMAT, "%s: it holds no object", name);
+    }
     qkv__release_text(name);
     return status;
 }
 
-/* A tokenizer of a tokenizer.json that was made here, which it is saved as. The description is given back. */
-static qkv_tokenizer *from_description(const char *path, json_t *top)
+/* A tokenizer of a tokenizer.json that was made here, which it is saved as. The description is freed. */
+static qkv_tokenizer *from_description(const char *path, qkv__json_writer *w)
 {
-    qkv_tokenizer *t = top ? qkv__tokenizer_from_json(path, top, false) : NULL;
-    char *text = t && t->pipeline ? json_dumps(top, JSON_INDENT(2)) : NULL;
-    qkv_status status = text ? qkv__text_put(&t->pipeline->source, text, strlen(text)) : QKV_OK;
-    if (!top || (t && t->pipeline && !text)) status = qkv__fail(QKV_MEMORY, "%s: out of memory while reading it", path);
-    free(text);
-    json_decref(top);
+    qkv_tokenizer *t = w->status ? NULL : qkv__tokenizer_from_json(path, w->text, w->length);
+    qkv_status status = t && t->pipeline ? qkv__text_put(&t->pipeline->source, w->text, w->length) : QKV_OK;
+    qkv__json_writer_free(w);
     if (!status) return t;
     qkv_tokenizer_free(t);
     return NULL;
@@ -89,25 +64,61 @@ static qkv_tokenizer *from_description(const char *path, json_t *top)
 
 /* ---- special tokens that only their names tell ---- */
 
-static json_t *added_tokens(const json_t *vocab, const char *const *names)
+enum { MOST_NAMES = 8 };
+
+/* Some names, and their ids in a vocabulary; -1 for those that it does not have. */
+typedef struct known_names {
+    const char *names[MOST_NAMES];
+    int64_t ids[MOST_NAMES];
+    int n;
+} known_names;
+
+static int64_t id_of(const known_names *k, const char *name)
 {
-    json_t *list = json_array();
-    for (; *names; names++) {
-        json_t *id = json_object_get(vocab, *names);
-        if (id)
-            json_array_append_new(list, json_pack("{s:O, s:s, s:b, s:b, s:b, s:b, s:b}", "id", id, "content", *names,
-                                                  "single_word", 0, "lstrip", !strcmp(*names, QKV_SPECIAL_MASK), "rstrip", 0,
-                                                  "normalized", 0, "special", 1));
+    for (int i = 0; i < k->n; i++)
+        if (!strcmp(k->names[i], name)) return k->ids[i];
+    return -1;
+}
+
+static void put_added_tokens(qkv__json_writer *w, const known_names *k)
+{
+    qkv__json_open_array(w, "added_tokens");
+    for (int i = 0; i < k->n; i++) {
+        if (k->ids[i] < 0) continue;
+        qkv__json_open_object(w, NULL);
+        qkv__json_put_int(w, "id", k->ids[i]);
+        qkv__json_put_text(w, "content", k->names[i]);
+        qkv__json_put_bool(w, "single_word", false);
+        qkv__json_put_bool(w, "lstrip", !strcmp(k->names[i], QKV_SPECIAL_MASK));
+        qkv__json_put_bool(w, "rstrip", false);
+        qkv__json_put_bool(w, "normalized", false);
+        qkv__json_put_bool(w, "special", true);
+        qkv__json_close(w);
     }
-    return list;
+    qkv__json_close(w);
+}
+
+static void put_token_and_id(qkv__json_writer *w, const char *key, const char *name, int64_t id)
+{
+    qkv__json_open_array(w, key);
+    qkv__json_put_text(w, NULL, name);
+    qkv__json_put_int(w, NULL, id);
+    qkv__json_close(w);
 }
 
 /* [CLS] text [SEP], or what these are called, where the vocabulary has both; else null. */
-static json_t *post_processor(const char *type, const json_t *vocab, const char *cls, const char *sep)
+static void put_post_processor(qkv__json_writer *w, const char *type, const known_names *k, const char *cls, const char *sep)
 {
-    json_t *first = json_object_get(vocab, cls), *last = json_object_get(vocab, sep);
-    if (!first || !last) return json_null();
-    return json_pack("{s:s, s:[s, O], s:[s, O]}", "type", type, "sep", sep, last, "cls", cls, first);
+    int64_t first = id_of(k, cls), last = id_of(k, sep);
+    if (first < 0 || last < 0) {
+        qkv__json_put_null(w, "post_processor");
+        return;
+    }
+    qkv__json_open_object(w, "post_processor");
+    qkv__json_put_text(w, "type", type);
+    put_token_and_id(w, "sep", sep, last);
+    put_token_and_id(w, "cls", cls, first);
+    qkv__json_close(w);
 }
 
 /* ---- vocab.json and merges.txt ---- */
@@ -125,99 +136,182 @@ static qkv_status next_line(const char *path, const qkv__bytes *file, size_t *at
 }
 
 /* A merge a line; the first line may say a version. */
-static qkv_status read_merges(const char *path, json_t *merges)
+static qkv_status put_merges(qkv__json_writer *w, const char *path, const qkv__bytes *file)
 {
-    qkv__bytes file;
-    qkv_status status = qkv__file_read(path, FILE_MAX, &file);
-    if (status) return status;
+    qkv_status status = QKV_OK;
     int64_t number = 1;
-    for (size_t at = 0, length; at < file.size && !status; number++) {
+    qkv__json_open_array(w, "merges");
+    for (size_t at = 0, length; at < file->size && !status; number++) {
         const char *line;
-        status = next_line(path, &file, &at, &line, &length, number);
+        status = next_line(path, file, &at, &line, &length, number);
         if (status || !length || (number == 1 && length > 8 && !memcmp(line, "#version", 8))) continue;
-        if (json_array_append_new(merges, json_stringn(line, length)))
-            status = qkv__fail(QKV_MEMORY, "%s: out of memory while reading it", path);
+        qkv__json_put_string(w, NULL, line, length);
     }
-    qkv__bytes_free(&file);
-    return status;
+    qkv__json_close(w);
+    return status ? status : w->status;
 }
 
-static json_t *describe_byte_pairs(const json_t *vocab, json_t *merges, const json_t *config)
+/* The tokens of a vocab.json, and the ids of those with names. w may be NULL: nothing is put. */
+static qkv_status copy_vocabulary(const qkv__json_source *source, known_names *k, qkv__json_writer *w)
 {
-    static const char *const names[] = {
-        QKV_SPECIAL_START, QKV_SPECIAL_PAD, QKV_SPECIAL_END, QKV_SPECIAL_UNKNOWN, QKV_SPECIAL_MASK, QKV_SPECIAL_GPT2_END, NULL
+    qkv__json_pull p;
+    qkv_status status = QKV_OK;
+    qkv__json_pull_begin(&p, source);
+    qkv__json_next(&p);
+    qkv__json_enter(&p);
+    while (!status && qkv__json_next(&p)) {
+        if (p.type != QKV__JSON_INT)
+            status = qkv__fail(QKV_FORMAT, "%s: model.vocab: the id of \"%.*s\" is no whole number", source->name,
+                               (int)(p.key_length < 200 ? p.key_length : 200), p.key);
+        for (int i = 0; i < k->n; i++)
+            if (p.key_length == strlen(k->names[i]) && !memcmp(p.key, k->names[i], p.key_length)) k->ids[i] = p.whole;
+        if (w) qkv__json_put_key(w, p.key, p.key_length), qkv__json_put_int(w, NULL, p.whole);
+    }
+    if (!status) qkv__json_next(&p); /* the file ends here */
+    qkv_status pulled = qkv__json_pull_end(&p);
+    return status ? status : pulled;
+}
+
+static void put_byte_level(qkv__json_writer *w, const char *key)
+{
+    qkv__json_open_object(w, key);
+    qkv__json_put_text(w, "type", "ByteLevel");
+}
+
+static qkv_status describe_byte_pairs(const qkv__json_source *vocab, const char *merges_path, const qkv__bytes *merges,
+                                      const qkv__json_value *config, qkv__json_writer *w)
+{
+    known_names k = { { QKV_SPECIAL_START, QKV_SPECIAL_PAD, QKV_SPECIAL_END, QKV_SPECIAL_UNKNOWN, QKV_SPECIAL_MASK,
+                        QKV_SPECIAL_GPT2_END },
+                      { -1, -1, -1, -1, -1, -1 },
+                      6 };
+    qkv_status status = copy_vocabulary(vocab, &k, NULL);
+    if (status) return status;
+    qkv__json_open_object(w, NULL);
+    put_added_tokens(w, &k);
+    qkv__json_put_null(w, "normalizer");
+    put_byte_level(w, "pre_tokenizer");
+    qkv__json_put_bool(w, "add_prefix_space", qkv__flag(config, "add_prefix_space", false));
+    qkv__json_put_bool(w, "trim_offsets", true);
+    qkv__json_put_bool(w, "use_regex", true);
+    qkv__json_close(w);
+    if (id_of(&k, QKV_SPECIAL_MASK) < 0) qkv__json_put_null(w, "post_processor");
+    else put_post_processor(w, "RobertaProcessing", &k, QKV_SPECIAL_START, QKV_SPECIAL_END);
+    put_byte_level(w, "decoder");
+    qkv__json_close(w);
+    qkv__json_open_object(w, "model");
+    qkv__json_put_text(w, "type", "BPE");
+    qkv__json_open_object(w, "vocab");
+    status = copy_vocabulary(vocab, &k, w);
+    qkv__json_close(w);
+    if (!status) status = put_merges(w, merges_path, merges);
+    qkv__json_close(w);
+    qkv__json_close(w);
+    return status ? status : w->status;
+}
+
+static qkv_tokenizer *load_byte_pairs(const char *path, const qkv__bytes *file)
+{
+    const qkv__json_source vocab = {
+        .name = path, .text = (const char *)file->data, .length = file->size, .flags = QKV__JSON_NUL
     };
-    json_t *around = json_object_get(vocab, QKV_SPECIAL_MASK)
-                         ? post_processor("RobertaProcessing", vocab, QKV_SPECIAL_START, QKV_SPECIAL_END)
-                         : json_null();
-    return json_pack("{s:o, s:n, s:{s:s, s:b, s:b, s:b}, s:o, s:{s:s}, s:{s:s, s:O, s:O}}", "added_tokens",
-                     added_tokens(vocab, names), "normalizer", "pre_tokenizer", "type", "ByteLevel", "add_prefix_space",
-                     qkv__flag(config, "add_prefix_space", false), "trim_offsets", 1, "use_regex", 1, "post_processor", around,
-                     "decoder", "type", "ByteLevel", "model", "type", "BPE", "vocab", vocab, "merges", merges);
-}
-
-static qkv_tokenizer *load_byte_pairs(const char *path, const json_t *vocab)
-{
     qkv_tokenizer *t = NULL;
-    json_t *config = NULL, *merges = json_array();
+    qkv__json_doc config = { 0 };
+    qkv__json_writer w = { .style = QKV__JSON_LINES };
+    qkv__bytes merges = { 0 };
     if (!ends_with(path, "vocab.json")) {
         qkv__fail(QKV_UNSUPPORTED, "%s: a vocabulary without merges: both are read from files named vocab.json and merges.txt",
                   path);
-        json_decref(merges);
         return NULL;
     }
     char *name = beside(path, strlen("vocab.json"), "merges.txt");
-    if (name && !read_merges(name, merges) && !read_config(path, &config))
-        t = from_description(path, describe_byte_pairs(vocab, merges, config));
+    qkv_status status = name ? qkv__file_read(name, FILE_MAX, &merges) : QKV_MEMORY;
+    if (!status) status = read_config(path, &config);
+    if (!status) status = describe_byte_pairs(&vocab, name, &merges, config.top, &w);
+    if (!status) t = from_description(path, &w);
+    qkv__json_writer_free(&w);
+    qkv__bytes_free(&merges);
+    qkv__json_free(&config);
     qkv__release_text(name);
-    json_decref(config);
-    json_decref(merges);
     return t;
 }
 
 /* ---- vocab.txt ---- */
 
-static qkv_status read_lines(const char *path, const qkv__bytes *file, json_t *vocab)
+/* A token a line: as many tokens, by their spellings. */
+static qkv_status read_lines(const char *path, const qkv__bytes *file, qkv_tokenizer **lines)
 {
     qkv_status status = QKV_OK;
-    qkv_text token = { 0 };
-    int64_t number = 0;
-    for (size_t at = 0, length; at < file->size && !status; number++) {
-        const char *line;
-        qkv__text_clear(&token);
-        status = next_line(path, file, &at, &line, &length, number + 1);
-        if (!status) status = qkv__text_put(&token, line, length);
-        if (!status && json_object_get(vocab, token.data))
-            status = qkv__fail(QKV_FORMAT, "%s: line %lld: \"%.200s\" is there twice", path, (long long)number + 1, token.data);
-        if (!status && json_object_set_new(vocab, token.data, json_integer(number)))
-            status = qkv__fail(QKV_MEMORY, "%s: out of memory while reading it", path);
+    const char *line;
+    size_t n = 0, length;
+    for (size_t at = 0; at < file->size && !status; n++) status = next_line(path, file, &at, &line, &length, (int64_t)n + 1);
+    if (status) return status;
+    if (n > INT32_MAX) return qkv__fail(QKV_LIMIT, "%s: %zu lines are too many", path, n);
+    qkv_tokenizer *t = *lines = qkv__tokenizer_new(QKV_TOKEN_CHARACTERS, n, 0);
+    if (!t) return QKV_MEMORY;
+    n = 0;
+    for (size_t at = 0; at < file->size && !status; n++) {
+        next_line(path, file, &at, &line, &length, (int64_t)n + 1);
+        status = qkv__tokenizer_set_bytes(t, (int32_t)n, line, length, false, false);
     }
-    qkv_text_free(&token);
-    return status;
+    int32_t twice = -1;
+    if (!status) status = qkv__tokenizer_sort(t, &twice);
+    if (status || twice < 0) return status;
+    return qkv__fail(QKV_FORMAT, "%s: line %d: \"%.200s\" is there twice", path, (int)twice + 1,
+                     qkv__tokenizer_spelling(t, twice));
 }
 
-static json_t *describe_bert(json_t *vocab, const json_t *config)
+static void describe_bert(const qkv_tokenizer *lines, const qkv__json_value *config, qkv__json_writer *w)
 {
-    static const char *const names[] = { QKV_SPECIAL_BERT_PAD, QKV_SPECIAL_BERT_UNKNOWN, QKV_SPECIAL_BERT_START,
-                                         QKV_SPECIAL_BERT_END, QKV_SPECIAL_BERT_MASK,    NULL };
+    known_names k = { { QKV_SPECIAL_BERT_PAD, QKV_SPECIAL_BERT_UNKNOWN, QKV_SPECIAL_BERT_START, QKV_SPECIAL_BERT_END,
+                        QKV_SPECIAL_BERT_MASK },
+                      { 0 },
+                      5 };
     bool lower = qkv__flag(config, "do_lower_case", true);
-    return json_pack("{s:o, s:{s:s, s:b, s:b, s:b, s:b}, s:{s:s}, s:o, s:{s:s, s:s, s:b}, s:{s:s, s:s, s:s, s:i, s:O}}",
-                     "added_tokens", added_tokens(vocab, names), "normalizer", "type", "BertNormalizer", "clean_text", 1,
-                     "handle_chinese_chars", qkv__flag(config, "tokenize_chinese_chars", true), "strip_accents",
-                     qkv__flag(config, "strip_accents", lower), "lowercase", lower, "pre_tokenizer", "type", "BertPreTokenizer",
-                     "post_processor", post_processor("BertProcessing", vocab, QKV_SPECIAL_BERT_START, QKV_SPECIAL_BERT_END),
-                     "decoder", "type", "WordPiece", "prefix", "##", "cleanup", 1, "model", "type", "WordPiece", "unk_token",
-                     QKV_SPECIAL_BERT_UNKNOWN, "continuing_subword_prefix", "##", "max_input_chars_per_word", 100, "vocab",
-                     vocab);
+    for (int i = 0; i < k.n; i++) k.ids[i] = qkv_tokenizer_find(lines, k.names[i]);
+    qkv__json_open_object(w, NULL);
+    put_added_tokens(w, &k);
+    qkv__json_open_object(w, "normalizer");
+    qkv__json_put_text(w, "type", "BertNormalizer");
+    qkv__json_put_bool(w, "clean_text", true);
+    qkv__json_put_bool(w, "handle_chinese_chars", qkv__flag(config, "tokenize_chinese_chars", true));
+    qkv__json_put_bool(w, "strip_accents", qkv__flag(config, "strip_accents", lower));
+    qkv__json_put_bool(w, "lowercase", lower);
+    qkv__json_close(w);
+    qkv__json_open_object(w, "pre_tokenizer");
+    qkv__json_put_text(w, "type", "BertPreTokenizer");
+    qkv__json_close(w);
+    put_post_processor(w, "BertProcessing", &k, QKV_SPECIAL_BERT_START, QKV_SPECIAL_BERT_END);
+    qkv__json_open_object(w, "decoder");
+    qkv__json_put_text(w, "type", "WordPiece");
+    qkv__json_put_text(w, "prefix", "##");
+    qkv__json_put_bool(w, "cleanup", true);
+    qkv__json_close(w);
+    qkv__json_open_object(w, "model");
+    qkv__json_put_text(w, "type", "WordPiece");
+    qkv__json_put_text(w, "unk_token", QKV_SPECIAL_BERT_UNKNOWN);
+    qkv__json_put_text(w, "continuing_subword_prefix", "##");
+    qkv__json_put_int(w, "max_input_chars_per_word", 100);
+    qkv__json_open_object(w, "vocab");
+    for (size_t i = 0; i < lines->n; i++) {
+        qkv__json_put_key(w, qkv__tokenizer_spelling(lines, (int32_t)i), lines->tokens[i].spelling_length);
+        qkv__json_put_int(w, NULL, (int64_t)i);
+    }
+    for (int i = 0; i < 3; i++) qkv__json_close(w);
 }
 
 static qkv_tokenizer *load_bert(const char *path, const qkv__bytes *file)
 {
-    qkv_tokenizer *t = NULL;
-    json_t *config = NULL, *vocab = json_object();
-    if (!read_lines(path, file, vocab) && !read_config(path, &config)) t = from_description(path, describe_bert(vocab, config));
-    json_decref(config);
-    json_decref(vocab);
+    qkv_tokenizer *t = NULL, *lines = NULL;
+    qkv__json_doc config = { 0 };
+    qkv__json_writer w = { .style = QKV__JSON_LINES };
+    if (!read_lines(path, file, &lines) && !read_config(path, &config)) {
+        describe_bert(lines, config.top, &w);
+        t = from_description(path, &w);
+    }
+    qkv__json_writer_free(&w);
+    qkv__json_free(&config);
+    qkv_tokenizer_free(lines);
     return t;
 }
 
@@ -226,12 +320,12 @@ static qkv_tokenizer *load_bert(const char *path, const qkv__bytes *file)
 /* What goes around a text, as tokenizer_config.json says it; the classes of Llama and T5 have habits of their own. */
 static qkv_status read_spm_template(const char *path, qkv_tokenizer *t)
 {
-    json_t *config = NULL;
+    qkv__json_doc config;
     qkv_status status = read_config(path, &config);
-    const char *class = json_string_value(json_object_get(config, "tokenizer_class"));
-    bool first = qkv__flag(config, "add_bos_token", class && !strncmp(class, "Llama", 5));
-    bool last = qkv__flag(config, "add_eos_token", class && !strncmp(class, "T5", 2));
-    t->pipeline->template_is_said = class || json_object_get(config, "add_bos_token");
+    const char *class = qkv__json_get_text(config.top, "tokenizer_class");
+    bool first = qkv__flag(config.top, "add_bos_token", class && !strncmp(class, "Llama", 5));
+    bool last = qkv__flag(config.top, "add_eos_token", class && !strncmp(class, "T5", 2));
+    t->pipeline->template_is_said = class || qkv__json_get(config.top, "add_bos_token");
     int32_t begin = first ? qkv_tokenizer_find(t, QKV_SPECIAL_START) : -1,
             end = last ? qkv_tokenizer_find(t, QKV_SPECIAL_END) : -1;
     for (int two = 0; two < 2 && !status; two++) {
@@ -242,7 +336,7 @@ static qkv_status read_spm_template(const char *path, qkv_tokenizer *t)
             if (!status && end >= 0) status = qkv__template_put(f, end, 0);
         }
     }
-    json_decref(config);
+    qkv__json_free(&config);
     return status;
 }
 
@@ -256,47 +350,26 @@ static qkv_tokenizer *load_spm(const char *path, const qkv__bytes *file)
 
 /* ---- any file ---- */
 
-static bool is_vocabulary(const json_t *top)
+/* An object of tokens and ids; one that has a model is a tokenizer.json whatever it begins with. */
+static bool is_vocabulary(const char *path, const qkv__bytes *file)
 {
-    void *first = json_object_iter((json_t *)top);
-    return first && !json_is_object(json_object_get(top, "model")) && json_is_integer(json_object_iter_value(first));
-}
-
-/* The NULs of JSON's strings become QKV__NUL_SIGN, which is written as long. Whether there was any. */
-static bool replace_nuls(char *text, size_t length)
-{
-    bool found = false;
-    for (size_t at = 0; at + 6 <= length; at++) {
-        if (text[at] != '\\') continue;
-        at++; /* what follows a backslash is no other one's */
-        if (memcmp(text + at, "u0000", 5)) continue;
-        memcpy(text + at, "ufdd0", 5);
-        found = true;
-    }
-    return found;
-}
-
-/* The file is kept as it was, for saving. */
-static qkv_status parse_vocabulary(const char *path, const qkv__bytes *file, json_t **top, bool *has_nul)
-{
-    qkv_text copy = { 0 };
-    *has_nul = false;
-    if (!memmem(file->data, file->size, "\\u0000", 6)) return parse_json(path, file, top);
-    qkv_status status = qkv__text_put(&copy, file->data, file->size);
-    if (status) return status;
-    *has_nul = replace_nuls(copy.data, copy.length);
-    status = parse_json(path, &(qkv__bytes){ .data = (unsigned char *)copy.data, .size = copy.length }, top);
-    qkv_text_free(&copy);
-    return status;
+    const qkv__json_source source = {
+        .name = path, .text = (const char *)file->data, .length = file->size, .flags = QKV__JSON_NUL
+    };
+    qkv__json_pull p;
+    qkv__json_pull_begin(&p, &source);
+    bool is_object = qkv__json_next(&p) == QKV__JSON_OBJECT, has_model = false;
+    qkv__json_enter(&p);
+    bool has_id = is_object && qkv__json_next(&p) == QKV__JSON_INT;
+    while (has_id && !has_model && qkv__json_next(&p))
+        has_model = p.type == QKV__JSON_OBJECT && p.key_length == 5 && !memcmp(p.key, "model", 5);
+    return !qkv__json_pull_end(&p) && has_id && !has_model;
 }
 
 static qkv_tokenizer *load_json(const char *path, const qkv__bytes *file)
 {
-    json_t *top = NULL;
-    bool has_nul;
-    if (parse_vocabulary(path, file, &top, &has_nul)) return NULL;
-    qkv_tokenizer *t = is_vocabulary(top) ? load_byte_pairs(path, top) : qkv__tokenizer_from_json(path, top, has_nul);
-    json_decref(top);
+    qkv_tokenizer *t = is_vocabulary(path, file) ? load_byte_pairs(path, file)
+                                                 : qkv__tokenizer_from_json(path, (const char *)file->data, file->size);
     if (!t || !t->pipeline || t->pipeline->source.length) return t;
     if (!qkv__text_put(&t->pipeline->source, file->data, file->size)) return t;
     qkv_tokenizer_free(t);

@@ -46,10 +46,9 @@ static bool has_around(const char *spelling, const char *before, const char *aft
 static bool is_written_code(const char *spelling) { return has_around(spelling, ">>", "<<"); }
 static bool is_special_code(const char *spelling) { return has_around(spelling, "__", "__"); }
 
-static qkv_status set_token(const char *path, qkv_tokenizer *t, const char *spelling, const json_t *value)
+static qkv_status set_token(const char *path, qkv_tokenizer *t, const char *spelling, bool is_whole, int64_t id)
 {
-    json_int_t id = json_integer_value(value);
-    if (!json_is_integer(value) || id < 0 || (uint64_t)id >= t->n)
+    if (!is_whole || id < 0 || (uint64_t)id >= t->n)
         return qkv__fail(QKV_FORMAT, "%s: \"%.200s\" has no id below %zu, the number of tokens", path, spelling, t->n);
     if (t->tokens[id].is_set)
         return qkv__fail(QKV_FORMAT, "%s: \"%.200s\" and \"%.200s\" both have the id %d", path,
@@ -59,19 +58,64 @@ static qkv_status set_token(const char *path, qkv_tokenizer *t, const char *spel
     return qkv__tokenizer_set(t, (int32_t)id, spelling, special || is_written_code(spelling), special);
 }
 
-static qkv_status set_tokens(const char *path, qkv_tokenizer *t, const json_t *vocab)
+/* A vocabulary: a file that stays text, but for one value. */
+typedef struct numbered {
+    qkv__json_source source;
+    qkv__bytes file;
+    size_t n; /* tokens in it */
+} numbered;
+
+/* Its tokens to t; NULL: only *n of them are counted. */
+static qkv_status read_tokens(const numbered *v, qkv_tokenizer *t, size_t *n)
 {
-    const char *spelling;
-    json_t *value;
-    int32_t twice;
-    json_object_foreach ((json_t *)vocab, spelling, value) {
-        qkv_status status = set_token(path, t, spelling, value);
-        if (status) return status;
+    qkv__json_pull p;
+    qkv_text spelling = { 0 };
+    qkv_status status = QKV_OK;
+    qkv__json_pull_begin(&p, &v->source);
+    if (qkv__json_next(&p) != QKV__JSON_OBJECT && !p.status)
+        status = qkv__fail(QKV_FORMAT, "%s: it holds no object", v->source.name);
+    qkv__json_enter(&p);
+    for (*n = 0; !status && qkv__json_next(&p); ++*n) {
+        if (!t) continue;
+        qkv__text_clear(&spelling);
+        bool is_whole = p.type == QKV__JSON_INT;
+        status = qkv__text_put(&spelling, p.key, p.key_length);
+        if (!status) status = set_token(v->source.name, t, spelling.data, is_whole, p.whole);
     }
-    qkv_status status = qkv__tokenizer_sort(t, &twice);
+    if (!status) qkv__json_next(&p); /* the file ends here */
+    qkv_text_free(&spelling);
+    qkv_status pulled = qkv__json_pull_end(&p);
+    return status ? status : pulled;
+}
+
+/* M2M-100 has the codes of its languages behind the vocabulary, as special_tokens_map.json lists them. */
+static qkv_status set_languages(const numbered *v, qkv_tokenizer *t, const char *path, const qkv__json_value *codes)
+{
+    qkv_status status = QKV_OK;
+    for (size_t i = 0; i < qkv__json_size(codes) && !status; i++) {
+        const char *spelling = qkv__json_text(qkv__json_at(codes, i));
+        if (!spelling || !is_special_code(spelling))
+            status = qkv__fail(QKV_FORMAT, "%s: token %zu of \"additional_special_tokens\" is no new code of a language", path,
+                               i);
+        else status = set_token(v->source.name, t, spelling, true, (int64_t)(v->n + i));
+    }
+    return status;
+}
+
+static qkv_status set_tokens(const numbered *v, qkv_tokenizer *t, const char *list, const qkv__json_value *codes)
+{
+    int32_t twice;
+    size_t n;
+    qkv_status status = read_tokens(v, t, &n);
+    if (!status) status = set_languages(v, t, list, codes);
+    if (!status) status = qkv__tokenizer_sort(t, &twice);
     if (status) return status;
+    if (twice >= 0 && (size_t)twice >= v->n)
+        return qkv__fail(QKV_FORMAT, "%s: token %zu of \"additional_special_tokens\" is no new code of a language", list,
+                         (size_t)twice - v->n);
+    if (twice >= 0) return qkv__refuse_repeated(v->source.name, qkv__tokenizer_spelling(t, twice));
     t->unknown = qkv_tokenizer_find(t, QKV_SPECIAL_UNKNOWN);
-    return t->unknown >= 0 ? QKV_OK : qkv__fail(QKV_FORMAT, "%s: it has no " QKV_SPECIAL_UNKNOWN, path);
+    return t->unknown >= 0 ? QKV_OK : qkv__fail(QKV_FORMAT, "%s: it has no " QKV_SPECIAL_UNKNOWN, v->source.name);
 }
 
 /* What SentencePiece knows but the vocabulary does not is unknown too. */
@@ -114,36 +158,18 @@ static qkv_status add_end(qkv_tokenizer *t)
     return status;
 }
 
-static qkv_status make_numbered(const char *path, const json_t *vocab, qkv_tokenizer **pieces, qkv_tokenizer **made)
+static qkv_status make_numbered(const numbered *v, const char *list, const qkv__json_value *codes, qkv_tokenizer **pieces,
+                                qkv_tokenizer **made)
 {
-    qkv_tokenizer *t = *made = qkv__tokenizer_new(QKV_TOKEN_PUBLISHED, json_object_size(vocab), 0);
+    qkv_tokenizer *t = *made = qkv__tokenizer_new(QKV_TOKEN_PUBLISHED, v->n + qkv__json_size(codes), 0);
     if (!t || !(t->pipeline = qkv__alloc_zero(sizeof *t->pipeline))) return QKV_MEMORY;
     t->pipeline->pieces = *pieces;
     *pieces = NULL;
-    qkv_status status = set_tokens(path, t, vocab);
+    qkv_status status = set_tokens(v, t, list, codes);
     if (!status) status = number_pieces(t);
     if (!status) status = add_decoders(t->pipeline);
     if (!status) status = add_end(t);
     return status ? status : qkv__pipeline_finish(t);
-}
-
-/* M2M-100 has the codes of its languages behind the vocabulary, as special_tokens_map.json lists them. */
-static qkv_status add_languages(const char *path, json_t *vocab)
-{
-    json_t *map = NULL, *code;
-    size_t i, first = json_object_size(vocab);
-    qkv_status status = qkv__read_json(path, &map);
-    json_array_foreach(json_object_get(map, "additional_special_tokens"), i, code)
-    {
-        const char *spelling = json_string_value(code);
-        if (status) break;
-        if (!spelling || !is_special_code(spelling) || json_object_get(vocab, spelling))
-            status = qkv__fail(QKV_FORMAT, "%s: token %zu of \"additional_special_tokens\" is no new code of a language", path,
-                               i);
-        else if (json_object_set_new(vocab, spelling, json_integer((json_int_t)(first + i)))) status = QKV_MEMORY;
-    }
-    json_decref(map);
-    return status;
 }
 
 /* languages: the file that lists them, where there is one; NULL: there are none. */
@@ -151,14 +177,18 @@ static qkv_status load_numbered(const char *folder, const char *spm, const char 
                                 qkv_tokenizer **t)
 {
     qkv_tokenizer *pieces = NULL;
-    json_t *vocab = NULL;
+    numbered v = { .n = 0 };
+    qkv__json_doc map = { 0 };
     char *path = path_of(folder, vocabulary), *list = languages ? path_of(folder, languages) : NULL;
     qkv_status status = path && !list == !languages ? load_in_folder(folder, spm, &pieces) : QKV_MEMORY;
-    if (!status) status = qkv__read_json(path, &vocab);
-    if (!status && !json_is_object(vocab)) status = qkv__fail(QKV_FORMAT, "%s: it holds no object", path);
-    if (!status && list && qkv__file_exists(list)) status = add_languages(list, vocab);
-    if (!status) status = make_numbered(path, vocab, &pieces, t);
-    json_decref(vocab);
+    if (!status) status = qkv__file_read(path, QKV__TOKENIZER_FILE_MAX, &v.file);
+    v.source = (qkv__json_source){ .name = path, .text = (const char *)v.file.data, .length = v.file.size };
+    if (!status) status = read_tokens(&v, NULL, &v.n);
+    if (!status && list && qkv__file_exists(list)) status = qkv__json_load(list, QKV__TOKENIZER_FILE_MAX, &map);
+    const qkv__json_value *codes = qkv__json_get(map.top, "additional_special_tokens");
+    if (!status) status = make_numbered(&v, list, qkv__json_is_array(codes) ? codes : NULL, &pieces, t);
+    qkv__bytes_free(&v.file);
+    qkv__json_free(&map);
     qkv_tokenizer_free(pieces);
     qkv__release_text(path);
     qkv__release_text(list);

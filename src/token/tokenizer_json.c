@@ -7,12 +7,11 @@
 #include "steps_json.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- what keys hold ---- */
 
-static bool is_version(const json_t *v) { return json_is_null(v) || qkv__is_text(v, "1.0"); }
+static bool is_version(const qkv__json_value *v) { return qkv__json_is_null(v) || qkv__is_text(v, "1.0"); }
 
 /* How much of a text is taken, and what fills up a batch, is not the tokenizer's business here. */
 static const qkv__rule top_rules[] = {
@@ -70,25 +69,23 @@ static const struct model_type {
 };
 enum { MODEL_TYPES = sizeof model_types / sizeof *model_types };
 
-static const char *text_at(const json_t *object, const char *key) { return json_string_value(json_object_get(object, key)); }
-
 /* Older files do not name the type: it is the first, in this order, whose keys are all there, as Hugging Face reads it. */
-static const char *untyped_name(const json_t *model)
+static const char *untyped_name(const qkv__json_value *model)
 {
-    const json_t *vocab = json_object_get(model, "vocab");
-    if (json_object_get(model, "merges")) return "BPE";
-    if (text_at(model, "unk_token") && text_at(model, "continuing_subword_prefix") &&
-        json_object_get(model, "max_input_chars_per_word"))
+    const qkv__json_value *vocab = qkv__json_get(model, "vocab");
+    if (qkv__json_get(model, "merges")) return "BPE";
+    if (qkv__json_get_text(model, "unk_token") && qkv__json_get_text(model, "continuing_subword_prefix") &&
+        qkv__json_get(model, "max_input_chars_per_word"))
         return "WordPiece";
-    if (text_at(model, "unk_token")) return "WordLevel";
-    return json_is_array(vocab) ? "Unigram" : NULL;
+    if (qkv__json_get_text(model, "unk_token")) return "WordLevel";
+    return qkv__json_is_array(vocab) ? "Unigram" : NULL;
 }
 
 /* NULL with the error set. */
-static const struct model_type *type_of(const char *path, const json_t *model)
+static const struct model_type *type_of(const char *path, const qkv__json_value *model)
 {
-    const json_t *type = json_object_get(model, "type");
-    const char *name = type ? json_string_value(type) : untyped_name(model);
+    const qkv__json_value *type = qkv__json_get(model, "type");
+    const char *name = type ? qkv__json_text(type) : untyped_name(model);
     if (!type && !name) return qkv__malformed(path, "model", "it has no type, and the keys of none"), NULL;
     for (int i = 0; i < MODEL_TYPES; i++)
         if (name && !strcmp(name, model_types[i].name)) return &model_types[i];
@@ -98,22 +95,22 @@ static const struct model_type *type_of(const char *path, const json_t *model)
 
 /* ---- the kinds that qkv trains: they are read into their own form, which is faster ---- */
 
-static bool is_byte_level_or_null(const json_t *v) { return qkv__is_null(v) || qkv__has_type(v, "ByteLevel"); }
-static bool is_fuse_or_null(const json_t *v) { return qkv__is_null(v) || qkv__has_type(v, "Fuse"); }
-static bool is_byte_level(const json_t *v) { return qkv__has_type(v, "ByteLevel"); }
-static bool is_lowercase(const json_t *v) { return qkv__has_type(v, "Lowercase"); }
-static bool is_whitespace_split(const json_t *v) { return qkv__has_type(v, "WhitespaceSplit"); }
-static bool is_bert_split(const json_t *v) { return qkv__has_type(v, "BertPreTokenizer"); }
-static bool is_character_split(const json_t *v)
+static bool is_byte_level_or_null(const qkv__json_value *v) { return qkv__is_null(v) || qkv__has_type(v, "ByteLevel"); }
+static bool is_fuse_or_null(const qkv__json_value *v) { return qkv__is_null(v) || qkv__has_type(v, "Fuse"); }
+static bool is_byte_level(const qkv__json_value *v) { return qkv__has_type(v, "ByteLevel"); }
+static bool is_lowercase(const qkv__json_value *v) { return qkv__has_type(v, "Lowercase"); }
+static bool is_whitespace_split(const qkv__json_value *v) { return qkv__has_type(v, "WhitespaceSplit"); }
+static bool is_bert_split(const qkv__json_value *v) { return qkv__has_type(v, "BertPreTokenizer"); }
+static bool is_character_split(const qkv__json_value *v)
 {
-    const json_t *pattern = json_object_get(v, "pattern");
-    return qkv__has_type(v, "Split") && qkv__is_text(json_object_get(pattern, "Regex"), QKV__ANY_CHARACTER) &&
-           qkv__is_text(json_object_get(v, "behavior"), "Isolated") && !qkv__flag(v, "invert", false);
+    const qkv__json_value *pattern = qkv__json_get(v, "pattern");
+    return qkv__has_type(v, "Split") && qkv__is_text(qkv__json_get(pattern, "Regex"), QKV__ANY_CHARACTER) &&
+           qkv__is_text(qkv__json_get(v, "behavior"), "Isolated") && !qkv__flag(v, "invert", false);
 }
 
 static const struct {
     qkv__model_kind model;
-    bool (*fits[4])(const json_t *part);
+    bool (*fits[4])(const qkv__json_value *part);
 } trained[] = {
     [QKV_TOKEN_BYTE_PAIRS] = { QKV__BPE, { qkv__is_null, is_byte_level, is_byte_level_or_null, is_byte_level_or_null } },
     [QKV_TOKEN_WORDS] = { QKV__WORD_LEVEL, { is_lowercase, is_whitespace_split, qkv__is_null, qkv__is_null } },
@@ -121,31 +118,148 @@ static const struct {
     [QKV_TOKEN_WORDPUNCT] = { QKV__WORD_LEVEL, { is_lowercase, is_bert_split, qkv__is_null, qkv__is_null } },
 };
 
-/* Whether every added token is found in the text just as it is. With words, it must be one that a word may be too. */
-static bool added_are_plain(const json_t *added, const json_t *vocab, bool words)
+/* ---- a file on its way to a tokenizer ---- */
+
+typedef struct json_file {
+    const char *path;
+    qkv__json_source source; /* the text */
+    qkv__json_doc doc;
+    const qkv__json_value *top, *model, *added, *vocab, *merges; /* the last two are tables */
+    qkv__model_kind kind;
+    qkv__added
+        names; /* what added tokens are called, and the unknown one: ids are those of the vocabulary, -1: it is not there */
+    int64_t highest_id; /* in the vocabulary */
+    bool has_nul;       /* a token has */
+} json_file;
+
+/* The tokens of the vocabulary, one by one. */
+typedef struct vocab_reader {
+    qkv__json_pull p; /* at the id, or the score */
+    const char *spelling;
+    size_t length, n; /* n: tokens so far */
+    double score;     /* Unigram */
+    qkv_status status;
+} vocab_reader;
+
+static void begin_vocab(const json_file *f, vocab_reader *r)
 {
-    for (size_t i = 0; i < json_array_size(added); i++) {
-        const json_t *a = json_array_get(added, i);
-        const char *content = json_string_value(json_object_get(a, "content"));
+    *r = (vocab_reader){ 0 };
+    qkv__json_pull_table(&r->p, &f->source, f->vocab);
+}
+
+static qkv_status end_vocab(vocab_reader *r)
+{
+    qkv_status status = qkv__json_pull_end(&r->p);
+    return r->status ? r->status : status;
+}
+
+/* A score as Hugging Face's reader has it: its digits as a whole number, divided by a power of ten, which rounds twice. Ways of
+ * equal scores, such as those of a row of dashes, are told apart by that last bit. */
+static double read_score(const qkv__json_pull *p)
+{
+    double power = 1;
+    if (p->is_cut || p->exponent > 0 || p->exponent < -22) return qkv__json_real(p);
+    for (int64_t i = p->exponent; i < 0; i++) power *= 10; /* exact */
+    double score = (double)p->digits / power;
+    return p->is_negative ? -score : score;
+}
+
+/* ["token", score] */
+static bool read_piece(const json_file *f, vocab_reader *r, qkv__json_type type)
+{
+    qkv__json_pull *p = &r->p;
+    qkv__json_enter(p);
+    bool ok = type == QKV__JSON_ARRAY && qkv__json_next(p) == QKV__JSON_STRING;
+    r->spelling = p->text;
+    r->length = p->length;
+    type = ok ? qkv__json_next(p) : QKV__JSON_NONE;
+    ok = type == QKV__JSON_INT || type == QKV__JSON_REAL;
+    if (ok) r->score = read_score(p);
+    ok = ok && !qkv__json_next(p);
+    if (ok || p->status) return ok;
+    r->status = qkv__fail(QKV_FORMAT, "%s: model.vocab[%zu]: [\"token\", score] is expected", f->path, r->n);
+    return false;
+}
+
+static bool next_token(const json_file *f, vocab_reader *r)
+{
+    qkv__json_type type = qkv__json_next(&r->p);
+    if (!type) return false;
+    r->spelling = r->p.key;
+    r->length = r->p.key_length;
+    if (f->kind == QKV__UNIGRAM && !read_piece(f, r, type)) return false;
+    r->n++;
+    return true;
+}
+
+/* Of a text that names[] has. */
+static bool is_in_vocab(const json_file *f, const char *text)
+{
+    int32_t at = text && f->names.n ? qkv_tokenizer_find(f->names.spellings, text) : -1;
+    return at >= 0 && f->names.ids[at] >= 0;
+}
+
+static qkv_status begin_names(json_file *f)
+{
+    const char *unknown = qkv__json_get_text(f->model, "unk_token");
+    size_t n = 0;
+    for (size_t i = 0; i < qkv__json_size(f->added); i++) n += qkv__json_get_text(qkv__json_at(f->added, i), "content") != NULL;
+    if (!n && !unknown) return QKV_OK;
+    qkv_status status = qkv__added_begin(&f->names, n + (unknown != NULL));
+    n = 0;
+    for (size_t i = 0; i < qkv__json_size(f->added) && !status; i++) {
+        const char *content = qkv__json_get_text(qkv__json_at(f->added, i), "content");
+        if (content) status = qkv__added_set(&f->names, n++, content, -1);
+    }
+    if (!status && unknown) status = qkv__added_set(&f->names, n, unknown, -1);
+    return status ? status : qkv__added_end(&f->names);
+}
+
+/* Which of the names are in the vocabulary, and its highest id. Ids may have gaps, though not so many that a small file asks for
+ * much memory. */
+static qkv_status measure_vocab(json_file *f)
+{
+    vocab_reader r;
+    int64_t most = 8 * (int64_t)(qkv__json_size(f->vocab) + qkv__json_size(f->added)) + 65536;
+    qkv_status status = begin_names(f);
+    if (status) return status;
+    begin_vocab(f, &r);
+    while (next_token(f, &r)) {
+        int32_t name = f->names.n ? qkv__tokenizer_find(f->names.spellings, r.spelling, r.length) : -1;
+        if (name >= 0) f->names.ids[name] = 0;
+        f->has_nul = f->has_nul || memchr(r.spelling, '\0', r.length);
+        if (f->kind != QKV__UNIGRAM && r.p.type == QKV__JSON_INT && r.p.whole > f->highest_id && r.p.whole < most)
+            f->highest_id = r.p.whole;
+    }
+    return end_vocab(&r);
+}
+
+/* Whether every added token is found in the text just as it is. With words, it must be one that a word may be too. */
+static bool added_are_plain(const json_file *f, bool words)
+{
+    for (size_t i = 0; i < qkv__json_size(f->added); i++) {
+        const qkv__json_value *a = qkv__json_at(f->added, i);
         if (qkv__flag(a, "single_word", false) || qkv__flag(a, "lstrip", false) || qkv__flag(a, "rstrip", false)) return false;
-        if (words && (qkv__flag(a, "normalized", false) || !content || !json_object_get(vocab, content))) return false;
+        if (words && (qkv__flag(a, "normalized", false) || !is_in_vocab(f, qkv__json_get_text(a, "content")))) return false;
     }
     return true;
 }
 
-static bool has_text(const json_t *object, const char *key) { return text_at(object, key) && *text_at(object, key); }
+static bool has_text(const qkv__json_value *object, const char *key)
+{
+    const char *text = qkv__json_get_text(object, key);
+    return text && *text;
+}
 
-static qkv_token_kind kind_of(const json_t *top, qkv__model_kind model, const json_t *vocab)
+static qkv_token_kind kind_of(const json_file *f)
 {
     static const char *const parts[] = { "normalizer", "pre_tokenizer", "post_processor", "decoder" };
-    const json_t *o = json_object_get(top, "model");
-    bool plain = !qkv__flag(o, "ignore_merges", false) &&
-                 (model != QKV__BPE || (!has_text(o, "continuing_subword_prefix") && !has_text(o, "end_of_word_suffix")));
+    bool has_affix = has_text(f->model, "continuing_subword_prefix") || has_text(f->model, "end_of_word_suffix");
+    bool plain = !qkv__flag(f->model, "ignore_merges", false) && !(f->kind == QKV__BPE && has_affix);
     for (int kind = QKV_TOKEN_BYTE_PAIRS; kind < QKV_TOKEN_PUBLISHED && plain; kind++) {
-        bool fits = trained[kind].model == model;
-        for (int i = 0; i < 4 && fits; i++) fits = trained[kind].fits[i](json_object_get(top, parts[i]));
-        if (fits && added_are_plain(json_object_get(top, "added_tokens"), vocab, qkv__has_lower_words((qkv_token_kind)kind)))
-            return (qkv_token_kind)kind;
+        bool fits = trained[kind].model == f->kind;
+        for (int i = 0; i < 4 && fits; i++) fits = trained[kind].fits[i](qkv__json_get(f->top, parts[i]));
+        if (fits && added_are_plain(f, qkv__has_lower_words((qkv_token_kind)kind))) return (qkv_token_kind)kind;
     }
     return QKV_TOKEN_PUBLISHED;
 }
@@ -153,73 +267,61 @@ static qkv_token_kind kind_of(const json_t *top, qkv__model_kind model, const js
 /* ---- reading ---- */
 
 /* One of 0 .. n-1; -1, with the error set, for others. */
-static int32_t get_id(const char *path, const char *key, const char *token, const json_t *value, size_t n)
+static int32_t get_id(const char *path, const char *key, const char *token, bool is_whole, int64_t number, size_t n)
 {
-    json_int_t number = json_integer_value(value);
-    if (json_is_integer(value) && number >= 0 && (uint64_t)number < n) return (int32_t)number;
-    if (!json_is_integer(value)) qkv__fail(QKV_FORMAT, "%s: %s: the id of \"%.200s\" is no whole number", path, key, token);
+    if (is_whole && number >= 0 && (uint64_t)number < n) return (int32_t)number;
+    if (!is_whole) qkv__fail(QKV_FORMAT, "%s: %s: the id of \"%.200s\" is no whole number", path, key, token);
     else
         qkv__fail(QKV_FORMAT, "%s: %s: \"%.200s\" has the id %lld, but there are %zu tokens", path, key, token,
                   (long long)number, n);
     return -1;
 }
 
-/* Adds a spelling of the file to text, with the NULs that QKV__NUL_SIGN stands in for. */
-static qkv_status put_spelling(const qkv_tokenizer *t, const char *spelling, size_t length, qkv_text *text)
+/* A token, for sentences. */
+#define SHOWN(text, length) ((text_of((char[201]){ 0 }, text, length)))
+static const char *text_of(char to[201], const char *text, size_t length)
 {
-    const size_t sign = strlen(QKV__NUL_SIGN);
-    qkv_status status = QKV_OK;
-    bool has_nul = t->pipeline && t->pipeline->has_nul;
-    if (!has_nul) return qkv__text_put(text, spelling, length);
-    for (size_t at = 0; at < length && !status;) {
-        bool is_nul = length - at >= sign && !memcmp(spelling + at, QKV__NUL_SIGN, sign);
-        status = qkv__text_put(text, is_nul ? "" : spelling + at, 1);
-        at += is_nul ? sign : 1;
+    return memcpy(to, text, length < 200 ? length : 200);
+}
+
+static qkv_status read_vocab(const json_file *f, qkv_tokenizer *t)
+{
+    vocab_reader r;
+    begin_vocab(f, &r);
+    while (!r.status && next_token(f, &r)) {
+        const qkv__json_pull *p = &r.p;
+        int32_t id = (int32_t)(r.n - 1);
+        if (f->kind != QKV__UNIGRAM) {
+            bool is_whole = p->type == QKV__JSON_INT;
+            bool is_id = is_whole && p->whole >= 0 && (uint64_t)p->whole < t->n;
+            id = is_id ? (int32_t)p->whole
+                       : get_id(f->path, "model.vocab", SHOWN(r.spelling, r.length), is_whole, p->whole, t->n);
+        }
+        if (id < 0) r.status = QKV_FORMAT;
+        else if (t->tokens[id].is_set)
+            r.status = qkv__fail(QKV_FORMAT, "%s: model.vocab: \"%.200s\" and \"%.200s\" both have the id %d", f->path,
+                                 qkv__tokenizer_spelling(t, id), SHOWN(r.spelling, r.length), id);
+        else r.status = qkv__tokenizer_set_bytes(t, id, r.spelling, r.length, false, false);
     }
-    return status;
+    return end_vocab(&r);
 }
 
-static qkv_status read_vocab_token(const char *path, qkv_tokenizer *t, const char *token, const json_t *value, qkv_text *text)
-{
-    int32_t id = get_id(path, "model.vocab", token, value, t->n);
-    if (id < 0) return QKV_FORMAT;
-    if (t->tokens[id].is_set)
-        return qkv__fail(QKV_FORMAT, "%s: model.vocab: \"%.200s\" and \"%.200s\" both have the id %d", path,
-                         qkv__tokenizer_spelling(t, id), token, id);
-    qkv__text_clear(text);
-    qkv_status status = put_spelling(t, token, strlen(token), text);
-    return status ? status : qkv__tokenizer_set_bytes(t, id, text->data, text->length, false, false);
-}
-
-static qkv_status read_vocab(const char *path, qkv_tokenizer *t, const json_t *vocab)
-{
-    const char *token;
-    json_t *value;
-    qkv_text text = { 0 };
-    qkv_status status = QKV_OK;
-    json_object_foreach ((json_t *)vocab, token, value) {
-        status = read_vocab_token(path, t, token, value, &text);
-        if (status) break;
-    }
-    qkv_text_free(&text);
-    return status;
-}
-
-static qkv_status read_added_token(const char *path, qkv_tokenizer *t, const json_t *entry, const json_t *vocab, size_t i)
+static qkv_status read_added_token(const json_file *f, qkv_tokenizer *t, const qkv__json_value *entry, size_t i)
 {
     char key[48];
     snprintf(key, sizeof key, "added_tokens[%zu].", i);
-    qkv_status status = qkv__check_keys(path, key, entry, added_rules);
+    qkv_status status = qkv__check_keys(f->path, key, entry, added_rules);
     if (status) return status;
     key[strlen(key) - 1] = '\0';
-    const char *content = json_string_value(json_object_get(entry, "content"));
-    if (!content || !*content) return qkv__malformed(path, key, "its content is no text, or empty");
-    int32_t id = get_id(path, key, content, json_object_get(entry, "id"), t->n);
+    const char *content = qkv__json_get_text(entry, "content");
+    const qkv__json_value *number = qkv__json_get(entry, "id");
+    if (!content || !*content) return qkv__malformed(f->path, key, "its content is no text, or empty");
+    int32_t id = get_id(f->path, key, content, qkv__json_is_int(number), qkv__json_int(number), t->n);
     if (id < 0) return QKV_FORMAT;
     bool same = t->tokens[id].is_set && !t->tokens[id].is_added && !strcmp(content, qkv__tokenizer_spelling(t, id));
-    if ((json_object_get(vocab, content) || t->tokens[id].is_set) && !same)
-        return qkv__fail(QKV_FORMAT, "%s: %s: \"%.200s\" has the id %d, which does not agree with the other tokens", path, key,
-                         content, id);
+    if ((is_in_vocab(f, content) || t->tokens[id].is_set) && !same)
+        return qkv__fail(QKV_FORMAT, "%s: %s: \"%.200s\" has the id %d, which does not agree with the other tokens", f->path,
+                         key, content, id);
     bool special = qkv__flag(entry, "special", false);
     status = qkv__tokenizer_set(t, id, content, true, special);
     t->tokens[id].single_word = qkv__flag(entry, "single_word", false);
@@ -229,41 +331,56 @@ static qkv_status read_added_token(const char *path, qkv_tokenizer *t, const jso
     return status;
 }
 
-static qkv_status read_added(const char *path, qkv_tokenizer *t, const json_t *added, const json_t *vocab)
+qkv_status qkv__refuse_repeated(const char *path, const char *spelling)
+{
+    return qkv__fail(QKV_FORMAT, "%s: not JSON: duplicate key \"%.200s\"", path, spelling);
+}
+
+/* And sorts all tokens. Of a vocabulary that has a token twice that is said, whatever it does to the added ones. */
+static qkv_status read_added(const json_file *f, qkv_tokenizer *t)
 {
     qkv_status status = QKV_OK;
-    for (size_t i = 0; i < json_array_size(added) && !status; i++)
-        status = read_added_token(path, t, json_array_get(added, i), vocab, i);
+    for (size_t i = 0; i < qkv__json_size(f->added) && !status; i++)
+        status = read_added_token(f, t, qkv__json_at(f->added, i), i);
     int32_t twice = -1;
-    if (!status) status = qkv__tokenizer_sort(t, &twice);
-    if (status || twice < 0) return status;
-    return qkv__fail(QKV_FORMAT, "%s: added_tokens: \"%.200s\" is there twice", path, qkv__tokenizer_spelling(t, twice));
+    qkv_status sorted = status == QKV_MEMORY ? status : qkv__tokenizer_sort(t, &twice);
+    if (sorted || twice < 0) return sorted ? sorted : status;
+    const char *spelling = qkv__tokenizer_spelling(t, twice);
+    if (t->tokens[twice].is_added)
+        return qkv__fail(QKV_FORMAT, "%s: added_tokens: \"%.200s\" is there twice", f->path, spelling);
+    if (f->kind != QKV__UNIGRAM) return qkv__refuse_repeated(f->path, spelling);
+    return qkv__fail(QKV_FORMAT, "%s: model.vocab[%d]: \"%.200s\" is there twice", f->path, (int)twice, spelling);
 }
 
 /* "left right" or ["left", "right"]; both end up in text, the right one from *cut on. */
-static qkv_status split_merge(const char *path, const qkv_tokenizer *t, const json_t *entry, size_t i, qkv_text *text,
-                              size_t *cut)
+static qkv_status split_merge(const json_file *f, qkv__json_pull *p, size_t i, qkv_text *text, size_t *cut)
 {
-    const char *whole = json_string_value(entry), *space = whole ? strchr(whole, ' ') : NULL;
-    const char *a = json_string_value(json_array_get(entry, 0)), *b = json_string_value(json_array_get(entry, 1));
-    if (whole ? !space || strchr(space + 1, ' ') : !a || !b || json_array_size(entry) != 2)
-        return qkv__fail(QKV_FORMAT, "%s: model.merges[%zu]: \"left right\" or [\"left\", \"right\"] is expected", path, i);
-    if (whole) {
-        a = whole;
-        b = space + 1;
-    }
+    qkv_status status = QKV_OK;
+    bool ok = false;
     qkv__text_clear(text);
-    qkv_status status = put_spelling(t, a, whole ? (size_t)(space - whole) : strlen(a), text);
-    *cut = text->length;
-    return status ? status : put_spelling(t, b, strlen(b), text);
+    if (p->type == QKV__JSON_STRING) {
+        const char *space = memchr(p->text, ' ', p->length), *end = p->text + p->length;
+        ok = space && !memchr(space + 1, ' ', (size_t)(end - space) - 1);
+        if (ok) status = qkv__text_put(text, p->text, *cut = (size_t)(space - p->text));
+        if (ok && !status) status = qkv__text_put(text, space + 1, (size_t)(end - space) - 1);
+    } else if (p->type == QKV__JSON_ARRAY) {
+        qkv__json_enter(p);
+        ok = qkv__json_next(p) == QKV__JSON_STRING;
+        if (ok) status = qkv__text_put(text, p->text, *cut = p->length);
+        ok = ok && qkv__json_next(p) == QKV__JSON_STRING;
+        if (ok && !status) status = qkv__text_put(text, p->text, p->length);
+        ok = ok && !qkv__json_next(p);
+    }
+    if (ok || p->status) return p->status ? p->status : status;
+    return qkv__fail(QKV_FORMAT, "%s: model.merges[%zu]: \"left right\" or [\"left\", \"right\"] is expected", f->path, i);
 }
 
 /* What both make is spelled by both, without the sign that the right one continues a word. */
-static qkv_status read_merge(const char *path, qkv_tokenizer *t, const json_t *entry, size_t i, qkv_text *text)
+static qkv_status read_merge(const json_file *f, qkv_tokenizer *t, qkv__json_pull *p, size_t i, qkv_text *text)
 {
     qkv__merge *m = &t->merges[i];
     size_t cut = 0, sign = t->pipeline && t->pipeline->prefix ? strlen(t->pipeline->prefix) : 0;
-    qkv_status status = split_merge(path, t, entry, i, text, &cut);
+    qkv_status status = split_merge(f, p, i, text, &cut);
     if (status) return status;
     size_t begin = 0, end = cut, right = text->length - cut;
     m->left = qkv__tokenizer_find(t, text->data, cut);
@@ -275,78 +392,75 @@ static qkv_status read_merge(const char *path, qkv_tokenizer *t, const json_t *e
         m->made = qkv__tokenizer_find(t, text->data, end);
         if (m->made >= 0) return QKV_OK;
     }
-    return qkv__fail(QKV_FORMAT, "%s: model.merges[%zu]: \"%.*s\" is not in model.vocab", path, i,
+    return qkv__fail(QKV_FORMAT, "%s: model.merges[%zu]: \"%.*s\" is not in model.vocab", f->path, i,
                      (int)(end - begin < 200 ? end - begin : 200), text->data + begin);
 }
 
-static qkv_status read_merges(const char *path, qkv_tokenizer *t, const json_t *merges)
+static qkv_status read_merges(const json_file *f, qkv_tokenizer *t)
 {
+    qkv__json_pull p;
     qkv_text text = { 0 };
     qkv_status status = QKV_OK;
-    for (size_t i = 0; i < t->n_merges && !status; i++) status = read_merge(path, t, json_array_get(merges, i), i, &text);
+    qkv__json_pull_table(&p, &f->source, f->merges);
+    for (size_t i = 0; i < t->n_merges && !status && qkv__json_next(&p); i++) status = read_merge(f, t, &p, i, &text);
     qkv_text_free(&text);
-    return status;
+    qkv_status pulled = qkv__json_pull_end(&p);
+    return status ? status : pulled;
 }
 
 /* BPE may do without; the others need it. */
-static qkv_status read_unknown(const char *path, qkv_tokenizer *t, const json_t *model, qkv__model_kind kind,
-                               const json_t *vocab)
+static qkv_status read_unknown(const json_file *f, qkv_tokenizer *t)
 {
-    const char *token = json_string_value(json_object_get(model, "unk_token"));
-    if (kind == QKV__UNIGRAM) {
-        const json_t *id = json_object_get(model, "unk_id");
+    const char *token = qkv__json_get_text(f->model, "unk_token");
+    if (f->kind == QKV__UNIGRAM) {
+        const qkv__json_value *id = qkv__json_get(f->model, "unk_id");
         if (qkv__is_null(id)) return QKV_OK;
-        t->unknown = get_id(path, "model.unk_id", "unknown", id, json_object_size(vocab));
+        t->unknown = get_id(f->path, "model.unk_id", "unknown", qkv__json_is_int(id), qkv__json_int(id),
+                            qkv__json_size(f->vocab));
         return t->unknown >= 0 ? QKV_OK : QKV_FORMAT;
     }
-    if (!token && kind == QKV__BPE) return QKV_OK;
-    if (!token) return qkv__malformed(path, "model.unk_token", "a token is expected");
-    t->unknown = kind == QKV__BPE || json_object_get(vocab, token) ? qkv_tokenizer_find(t, token) : -1;
-    return t->unknown >= 0 ? QKV_OK : qkv__malformed(path, "model.unk_token", "it is not in model.vocab");
+    if (!token && f->kind == QKV__BPE) return QKV_OK;
+    if (!token) return qkv__malformed(f->path, "model.unk_token", "a token is expected");
+    t->unknown = f->kind == QKV__BPE || is_in_vocab(f, token) ? qkv_tokenizer_find(t, token) : -1;
+    return t->unknown >= 0 ? QKV_OK : qkv__malformed(f->path, "model.unk_token", "it is not in model.vocab");
 }
 
 /* Whether an added token is none of the vocabulary. */
-static bool is_new(const json_t *entry, const json_t *vocab)
+static bool is_new(const json_file *f, const qkv__json_value *entry)
 {
-    const char *content = text_at(entry, "content");
-    return !content || !json_object_get(vocab, content);
+    return !is_in_vocab(f, qkv__json_get_text(entry, "content"));
 }
 
-static size_t count_vocabulary(const json_t *vocab, const json_t *added)
+static size_t count_vocabulary(const json_file *f)
 {
-    size_t n = json_object_size(vocab);
-    for (size_t i = 0; i < json_array_size(added); i++) n += is_new(json_array_get(added, i), vocab);
+    size_t n = qkv__json_size(f->vocab);
+    for (size_t i = 0; i < qkv__json_size(f->added); i++) n += is_new(f, qkv__json_at(f->added, i));
     return n;
 }
 
-/* One more than the highest id: ids may have gaps, though not so many that a small file asks for much memory. */
-static size_t count_ids(const json_t *vocab, const json_t *added)
+/* One more than the highest id. */
+static size_t count_ids(const json_file *f)
 {
-    const char *token;
-    json_t *value;
-    size_t n = count_vocabulary(vocab, added), most = 8 * n + 65536, ids = n;
-    json_object_foreach ((json_t *)vocab, token, value) {
-        json_int_t id = json_integer_value(value);
-        if (id >= (json_int_t)ids && (uint64_t)id < most) ids = (size_t)id + 1;
-    }
-    for (size_t i = 0; i < json_array_size(added); i++) {
-        json_int_t id = json_integer_value(json_object_get(json_array_get(added, i), "id"));
-        if (id >= (json_int_t)ids && (uint64_t)id < most) ids = (size_t)id + 1;
+    size_t n = count_vocabulary(f), most = 8 * n + 65536, ids = n;
+    if (f->highest_id >= (int64_t)ids && (uint64_t)f->highest_id < most) ids = (size_t)f->highest_id + 1;
+    for (size_t i = 0; i < qkv__json_size(f->added); i++) {
+        int64_t id = qkv__json_int(qkv__json_get(qkv__json_at(f->added, i), "id"));
+        if (id >= (int64_t)ids && (uint64_t)id < most) ids = (size_t)id + 1;
     }
     return ids;
 }
 
 /* Hugging Face's reader numbers new tokens by itself, whatever the file says: where ids have gaps, the two can differ. */
-static qkv_status check_new_ids(const char *path, const json_t *vocab, const json_t *added)
+static qkv_status check_new_ids(const json_file *f)
 {
-    size_t next = json_object_size(vocab);
-    for (size_t i = 0; i < json_array_size(added); i++) {
-        const json_t *entry = json_array_get(added, i), *id = json_object_get(entry, "id");
-        if (!is_new(entry, vocab) || !json_is_integer(id)) continue;
-        if (json_integer_value(id) != (json_int_t)next)
+    size_t next = qkv__json_size(f->vocab);
+    for (size_t i = 0; i < qkv__json_size(f->added); i++) {
+        const qkv__json_value *entry = qkv__json_at(f->added, i), *id = qkv__json_get(entry, "id");
+        if (!is_new(f, entry) || !qkv__json_is_int(id)) continue;
+        if (qkv__json_int(id) != (int64_t)next)
             return qkv__fail(QKV_UNSUPPORTED,
                              "%s: added_tokens[%zu]: the id %lld is not the next one, %zu, which others would read it with",
-                             path, i, (long long)json_integer_value(id), next);
+                             f->path, i, (long long)qkv__json_int(id), next);
         next++;
     }
     return QKV_OK;
@@ -363,51 +477,34 @@ static void find_fallback_bytes(qkv_tokenizer *t)
     }
 }
 
-/* A score as Hugging Face's reader has it: its digits as a whole number, divided by a power of ten, which rounds twice. Ways of
- * equal scores, such as those of a row of dashes, are told apart by that last bit. The shortest digits are the
- * file's. */
-static double reread_score(double score)
-{
-    char text[40];
-    double power = 1;
-    for (int digits = 15; digits <= 17; digits++) {
-        snprintf(text, sizeof text, "%.*g", digits, score);
-        if (strtod(text, NULL) == score) break;
-    }
-    char *point = strchr(text, '.');
-    if (!point || strchr(text, 'e')) return score;
-    size_t decimals = strlen(point + 1);
-    for (size_t i = 0; i < decimals; i++) power *= 10; /* exact up to 10^22 */
-    memmove(point, point + 1, decimals + 1);
-    return decimals <= 22 ? (double)strtoll(text, NULL, 10) / power : score;
-}
-
 /* Added tokens that are not in the vocabulary have no score, and are never looked for there. */
-static qkv_status read_scores(qkv_tokenizer *t, const json_t *list)
+static qkv_status read_scores(const json_file *f, qkv_tokenizer *t)
 {
     qkv__pipeline *p = t->pipeline;
     double lowest = 0;
+    vocab_reader r;
     if (!(p->scores = qkv__alloc_zero(t->n * sizeof *p->scores))) return QKV_MEMORY;
-    for (size_t i = 0; i < json_array_size(list); i++) {
-        p->scores[i] = reread_score(json_number_value(json_array_get(json_array_get(list, i), 1)));
-        if (!i || p->scores[i] < lowest) lowest = p->scores[i];
+    begin_vocab(f, &r);
+    while (next_token(f, &r)) {
+        p->scores[r.n - 1] = r.score;
+        if (r.n == 1 || r.score < lowest) lowest = r.score;
     }
-    for (size_t i = json_array_size(list); i < t->n; i++) p->scores[i] = -1e300;
+    for (size_t i = r.n; i < t->n; i++) p->scores[i] = -1e300;
     p->unknown_score = lowest - 10;
-    return QKV_OK;
+    return end_vocab(&r);
 }
 
 /* NULL where it is not there or empty. UNSUPPORTED, MEMORY. */
-static qkv_status copy_affix(const char *path, const json_t *model, const char *key, char **copy)
+static qkv_status copy_affix(const char *path, const qkv__json_value *model, const char *key, char **copy)
 {
     if (!has_text(model, key)) return QKV_OK;
-    if (strlen(text_at(model, key)) > QKV__AFFIX_MAX)
+    if (strlen(qkv__json_get_text(model, key)) > QKV__AFFIX_MAX)
         return qkv__fail(QKV_UNSUPPORTED, "%s: model.%s: more than %d bytes are not supported", path, key, QKV__AFFIX_MAX);
-    return (*copy = qkv__copy_text(text_at(model, key))) ? QKV_OK : QKV_MEMORY;
+    return (*copy = qkv__copy_text(qkv__json_get_text(model, key))) ? QKV_OK : QKV_MEMORY;
 }
 
 /* Before the merges, which leave the prefix out. */
-static qkv_status read_affixes(const char *path, qkv__pipeline *p, const json_t *model)
+static qkv_status read_affixes(const char *path, qkv__pipeline *p, const qkv__json_value *model)
 {
     qkv_status status = copy_affix(path, model, "continuing_subword_prefix", &p->prefix);
     if (!status) status = copy_affix(path, model, "end_of_word_suffix", &p->suffix);
@@ -415,137 +512,104 @@ static qkv_status read_affixes(const char *path, qkv__pipeline *p, const json_t 
     return qkv__fail(QKV_UNSUPPORTED, "%s: model.byte_fallback: with a prefix or a suffix only false is supported", path);
 }
 
-static qkv_status read_wordpiece(qkv__pipeline *p, const json_t *model)
+static qkv_status read_wordpiece(qkv__pipeline *p, const qkv__json_value *model)
 {
-    const json_t *prefix = json_object_get(model, "continuing_subword_prefix");
-    const json_t *longest = json_object_get(model, "max_input_chars_per_word");
-    p->longest_word = longest ? (size_t)json_integer_value(longest) : 100;
-    return (p->prefix = qkv__copy_text(prefix ? json_string_value(prefix) : "##")) ? QKV_OK : QKV_MEMORY;
+    const qkv__json_value *prefix = qkv__json_get(model, "continuing_subword_prefix");
+    const qkv__json_value *longest = qkv__json_get(model, "max_input_chars_per_word");
+    p->longest_word = longest ? (size_t)qkv__json_int(longest) : 100;
+    return (p->prefix = qkv__copy_text(prefix ? qkv__json_text(prefix) : "##")) ? QKV_OK : QKV_MEMORY;
 }
 
-static qkv_status read_published(const char *path, qkv_tokenizer *t, const json_t *top)
+static qkv_status read_published(const json_file *f, qkv_tokenizer *t)
 {
-    const json_t *model = json_object_get(top, "model");
     qkv__pipeline *p = t->pipeline;
-    p->byte_fallback = qkv__flag(model, "byte_fallback", false);
-    p->ignore_merges = qkv__flag(model, "ignore_merges", false);
-    p->fuse_unknown = p->model == QKV__UNIGRAM || qkv__flag(model, "fuse_unk", false);
+    p->byte_fallback = qkv__flag(f->model, "byte_fallback", false);
+    p->ignore_merges = qkv__flag(f->model, "ignore_merges", false);
+    p->fuse_unknown = p->model == QKV__UNIGRAM || qkv__flag(f->model, "fuse_unk", false);
     find_fallback_bytes(t);
-    qkv_status status = qkv__read_templates(path, top, t->n, p);
-    if (!status && p->model == QKV__BPE) status = qkv__tokenizer_index_merges(t, path);
-    if (!status && p->model == QKV__WORDPIECE) status = read_wordpiece(p, model);
-    if (!status && p->model == QKV__UNIGRAM) status = read_scores(t, json_object_get(model, "vocab"));
+    qkv_status status = qkv__read_templates(f->path, f->top, t->n, p);
+    if (!status && p->model == QKV__BPE) status = qkv__tokenizer_index_merges(t, f->path);
+    if (!status && p->model == QKV__WORDPIECE) status = read_wordpiece(p, f->model);
+    if (!status && p->model == QKV__UNIGRAM) status = read_scores(f, t);
     return status ? status : qkv__pipeline_finish(t);
 }
 
 /* ---- all of it ---- */
 
-/* The tokens of a Unigram by their spelling, as the other models have them. */
-static qkv_status index_pieces(const char *path, const json_t *list, json_t **vocab)
+static qkv_status check_file(json_file *f)
 {
-    if (!json_is_array(list)) return qkv__malformed(path, "model.vocab", "an array is expected");
-    if (!(*vocab = json_object())) return qkv__fail(QKV_MEMORY, "%s: out of memory while reading it", path);
-    for (size_t i = 0; i < json_array_size(list); i++) {
-        const json_t *entry = json_array_get(list, i);
-        const char *piece = json_string_value(json_array_get(entry, 0));
-        if (!piece || json_array_size(entry) != 2 || !json_is_number(json_array_get(entry, 1)))
-            return qkv__fail(QKV_FORMAT, "%s: model.vocab[%zu]: [\"token\", score] is expected", path, i);
-        if (json_object_get(*vocab, piece))
-            return qkv__fail(QKV_FORMAT, "%s: model.vocab[%zu]: \"%.200s\" is there twice", path, i, piece);
-        if (json_object_set_new(*vocab, piece, json_integer((json_int_t)i)))
-            return qkv__fail(QKV_MEMORY, "%s: out of memory while reading it", path);
-    }
-    return QKV_OK;
-}
-
-static bool holds_nul(const json_t *value)
-{
-    const char *key;
-    json_t *member;
-    bool found = json_is_string(value) && strstr(json_string_value(value), QKV__NUL_SIGN);
-    for (size_t i = 0; i < json_array_size(value) && !found; i++) found = holds_nul(json_array_get(value, i));
-    json_object_foreach ((json_t *)value, key, member) found = found || holds_nul(member);
-    return found;
-}
-
-/* A NUL is put back into tokens alone: steps and added tokens would look for the sign that stands in for it. */
-static qkv_status check_nuls(const char *path, const json_t *top)
-{
-    static const char *const parts[] = { "added_tokens", "normalizer", "pre_tokenizer", "post_processor", "decoder" };
-    static const char *const texts[] = { "unk_token", "continuing_subword_prefix", "end_of_word_suffix" };
-    const json_t *model = json_object_get(top, "model");
-    bool found = false;
-    for (int i = 0; i < 5; i++) found = found || holds_nul(json_object_get(top, parts[i]));
-    for (int i = 0; i < 3; i++) found = found || holds_nul(json_object_get(model, texts[i]));
-    return found ? qkv__fail(QKV_UNSUPPORTED, "%s: a NUL is supported in model.vocab and model.merges alone", path) : QKV_OK;
-}
-
-static qkv_status check_file(const char *path, const json_t *top, const struct model_type **type, json_t **vocab)
-{
-    const json_t *model = json_object_get(top, "model"), *added = json_object_get(top, "added_tokens");
-    if (!json_is_object(top)) return qkv__fail(QKV_FORMAT, "%s: not a tokenizer.json: it holds no object", path);
-    qkv_status status = qkv__check_all_keys(path, top, top_rules);
+    const struct model_type *type;
+    f->top = f->doc.top;
+    if (!qkv__json_is_object(f->top)) return qkv__fail(QKV_FORMAT, "%s: not a tokenizer.json: it holds no object", f->path);
+    qkv_status status = qkv__check_all_keys(f->path, f->top, top_rules);
     if (status) return status;
-    if (!json_is_object(model)) return qkv__malformed(path, "model", "an object is expected");
-    if (!(*type = type_of(path, model))) return qkv_error_status();
-    status = qkv__check_keys(path, "model.", model, (*type)->rules);
+    f->model = qkv__json_get(f->top, "model");
+    if (!qkv__json_is_object(f->model)) return qkv__malformed(f->path, "model", "an object is expected");
+    if (!(type = type_of(f->path, f->model))) return qkv_error_status();
+    status = qkv__check_keys(f->path, "model.", f->model, type->rules);
     if (status) return status;
-    *vocab = json_object_get(model, "vocab");
-    if ((*type)->kind == QKV__UNIGRAM) status = index_pieces(path, *vocab, vocab);
-    else if (json_is_object(*vocab)) json_incref(*vocab);
-    else *vocab = NULL, status = qkv__malformed(path, "model.vocab", "an object is expected");
-    if (!status && (*type)->kind == QKV__BPE && !json_is_array(json_object_get(model, "merges")))
-        status = qkv__malformed(path, "model.merges", "an array is expected");
-    if (status || qkv__is_null(added) || json_is_array(added)) return status;
-    return qkv__malformed(path, "added_tokens", "an array is expected");
+    f->kind = type->kind;
+    f->vocab = qkv__json_get(f->model, "vocab");
+    f->merges = qkv__json_get(f->model, "merges");
+    if (!qkv__json_is_array(f->merges)) f->merges = NULL;
+    f->added = qkv__json_get(f->top, "added_tokens");
+    if (f->kind == QKV__UNIGRAM && !qkv__json_is_array(f->vocab))
+        return qkv__malformed(f->path, "model.vocab", "an array is expected");
+    if (f->kind != QKV__UNIGRAM && !qkv__json_is_object(f->vocab))
+        return qkv__malformed(f->path, "model.vocab", "an object is expected");
+    if (f->kind == QKV__BPE && !f->merges) return qkv__malformed(f->path, "model.merges", "an array is expected");
+    if (!qkv__is_null(f->added) && !qkv__json_is_array(f->added))
+        return qkv__malformed(f->path, "added_tokens", "an array is expected");
+    /* Steps and added tokens end at a NUL. */
+    return f->doc.has_nul ? qkv__fail(QKV_UNSUPPORTED, "%s: a NUL is supported in model.vocab and model.merges alone", f->path)
+                          : QKV_OK;
 }
 
-static qkv_status read_parts(const char *path, qkv_tokenizer *t, const json_t *top, qkv__model_kind kind, const json_t *vocab)
+static qkv_status read_parts(const json_file *f, qkv_tokenizer *t)
 {
-    const json_t *model = json_object_get(top, "model"), *cutting = json_object_get(top, "pre_tokenizer");
+    const qkv__json_value *cutting = qkv__json_get(f->top, "pre_tokenizer");
     t->prefix_space = qkv__flag(cutting, "add_prefix_space", true);
     t->whole_text = !qkv__flag(cutting, "use_regex", true);
-    qkv_status status = t->pipeline && kind == QKV__BPE ? read_affixes(path, t->pipeline, model) : QKV_OK;
-    if (!status) status = read_vocab(path, t, vocab);
-    if (!status) status = read_added(path, t, json_object_get(top, "added_tokens"), vocab);
-    if (!status) status = read_merges(path, t, json_object_get(model, "merges"));
-    if (!status) status = read_unknown(path, t, model, kind, vocab);
+    qkv_status status = t->pipeline && f->kind == QKV__BPE ? read_affixes(f->path, t->pipeline, f->model) : QKV_OK;
+    if (!status) status = read_vocab(f, t);
+    if (!status) status = read_added(f, t);
+    if (!status) status = read_merges(f, t);
+    if (!status) status = read_unknown(f, t);
     if (status) return status;
-    return t->pipeline ? read_published(path, t, top) : qkv__tokenizer_finish(t, path);
+    return t->pipeline ? read_published(f, t) : qkv__tokenizer_finish(t, f->path);
 }
 
 /* The steps are read for every kind, so that their keys are checked; those that are trained do without them. */
-static qkv_status make_from_json(const char *path, const json_t *top, bool has_nul, qkv__model_kind kind, const json_t *vocab,
-                                 qkv_tokenizer **made)
+static qkv_status make_from_json(const json_file *f, qkv_tokenizer **made)
 {
-    const json_t *added = json_object_get(top, "added_tokens"),
-                 *merges = json_object_get(json_object_get(top, "model"), "merges");
-    size_t n = count_ids(vocab, added);
-    bool has_gaps = n > count_vocabulary(vocab, added);
-    qkv_token_kind token_kind = has_gaps || has_nul ? QKV_TOKEN_PUBLISHED : kind_of(top, kind, vocab);
-    qkv_tokenizer *t = qkv__tokenizer_new(token_kind, n, json_array_size(merges));
+    size_t n = count_ids(f);
+    bool has_gaps = n > count_vocabulary(f);
+    qkv_token_kind kind = has_gaps || f->has_nul ? QKV_TOKEN_PUBLISHED : kind_of(f);
+    qkv_tokenizer *t = qkv__tokenizer_new(kind, n, qkv__json_size(f->merges));
     if (!(*made = t) || !(t->pipeline = qkv__alloc_zero(sizeof *t->pipeline))) return QKV_MEMORY;
-    t->pipeline->model = kind;
-    t->pipeline->has_nul = has_nul;
-    qkv_status status = has_gaps ? check_new_ids(path, vocab, added) : QKV_OK;
-    if (!status) status = qkv__read_steps(path, top, t->pipeline);
-    if (!status && token_kind != QKV_TOKEN_PUBLISHED) {
-        status = qkv__read_templates(path, top, t->n, t->pipeline);
+    t->pipeline->model = f->kind;
+    qkv_status status = has_gaps ? check_new_ids(f) : QKV_OK;
+    if (!status) status = qkv__read_steps(f->path, f->top, t->pipeline);
+    if (!status && kind != QKV_TOKEN_PUBLISHED) {
+        status = qkv__read_templates(f->path, f->top, t->n, t->pipeline);
         qkv__pipeline_free(t->pipeline, t->n);
         t->pipeline = NULL;
     }
-    return status ? status : read_parts(path, t, top, kind, vocab);
+    return status ? status : read_parts(f, t);
 }
 
-qkv_tokenizer *qkv__tokenizer_from_json(const char *path, const json_t *top, bool has_nul)
+qkv_tokenizer *qkv__tokenizer_from_json(const char *path, const char *text, size_t length)
 {
+    static const char *const tables[] = { "vocab", "merges", NULL };
     qkv_tokenizer *t = NULL;
-    const struct model_type *type = NULL;
-    json_t *vocab = NULL;
-    qkv_status status = check_file(path, top, &type, &vocab);
-    if (!status && has_nul) status = check_nuls(path, top);
-    if (!status) status = make_from_json(path, top, has_nul, type->kind, vocab, &t);
-    json_decref(vocab);
+    json_file f = { .path = path,
+                    .source = { .name = path, .text = text, .length = length, .flags = QKV__JSON_NUL, .tables = tables } };
+    qkv_status status = qkv__json_parse(&f.source, &f.doc);
+    if (!status) status = check_file(&f);
+    if (!status) status = measure_vocab(&f);
+    if (!status) status = make_from_json(&f, &t);
+    qkv__added_free(&f.names);
+    qkv__json_free(&f.doc);
     if (!status) return t;
     qkv_tokenizer_free(t);
     return NULL;

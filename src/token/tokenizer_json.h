@@ -2,23 +2,19 @@
 #ifndef QKV_SRC_TOKENIZER_JSON_H
 #define QKV_SRC_TOKENIZER_JSON_H
 
+#include "../base/json.h"
 #include "tokenizer.h"
 
-#include <jansson.h>
-
 #define QKV__ANY_CHARACTER "[\\s\\S]"
+#define QKV__TOKENIZER_FILE_MAX ((size_t)256 << 20) /* bytes; the largest published ones have a tenth of that */
 
-/* A whole file of JSON, at most 256 MiB. FORMAT with the line and the byte; IO, LIMIT, MEMORY. */
-qkv_status qkv__read_json(const char *path, json_t **top);
-
-/* jansson has no keys with a NUL: U+FDD0, which Unicode leaves to programs, stands in for it in what was read. */
-#define QKV__NUL_SIGN "\xEF\xB7\x90"
-
-/* From what a tokenizer.json holds; path starts the sentences of errors. has_nul: QKV__NUL_SIGN stands for a NUL in it. NULL
- * with the error set. */
-qkv_tokenizer *qkv__tokenizer_from_json(const char *path, const json_t *top, bool has_nul);
+/* From the text of a tokenizer.json; path starts the sentences of errors. NULL with the error set. */
+qkv_tokenizer *qkv__tokenizer_from_json(const char *path, const char *text, size_t length);
 
 /* From the bytes of a SentencePiece model. NULL with the error set. */
 qkv_tokenizer *qkv__tokenizer_from_spm(const char *path, const unsigned char *bytes, size_t size);
+
+/* FORMAT for a token that a vocabulary has twice. */
+qkv_status qkv__refuse_repeated(const char *path, const char *spelling);
 
 #endif

@@ -5,82 +5,55 @@
 #include "../base/file.h"
 #include "pipeline.h"
 
-#include <stdio.h>
 #include <string.h>
 
-typedef struct output {
-    qkv_text text;
-    qkv_status status;  /* the first error; nothing is put after it */
-    const char *around; /* "post_processor" */
-} output;
-
-static void write_bytes(output *o, const char *bytes, size_t n)
+/* What is in one line of the file; what follows is in lines again. */
+static void put_type(qkv__json_writer *w, const char *key, const char *type)
 {
-    if (!o->status) o->status = qkv__text_put(&o->text, bytes, n);
+    w->style = QKV__JSON_PADDED;
+    qkv__json_open_object(w, key);
+    if (type) qkv__json_put_text(w, "type", type);
 }
 
-static void write_string(output *o, const char *text) { write_bytes(o, text, strlen(text)); }
-
-static void put_inside_quotes(output *o, const char *text)
+static void end_type(qkv__json_writer *w)
 {
-    for (; *text; text++) {
-        char escape[8];
-        if ((unsigned char)*text < 0x20)
-            snprintf(escape, sizeof escape, "\\u%04x", (unsigned char)*text), write_string(o, escape);
-        else if (*text == '"' || *text == '\\') write_bytes(o, (const char[]){ '\\', *text }, 2);
-        else write_bytes(o, text, 1);
-    }
+    qkv__json_close(w);
+    w->style = QKV__JSON_LINES;
 }
 
-static void put_quoted(output *o, const char *text)
+static void put_added(qkv__json_writer *w, const qkv_tokenizer *t)
 {
-    write_string(o, "\"");
-    put_inside_quotes(o, text);
-    write_string(o, "\"");
-}
-
-static void write_number(output *o, size_t n)
-{
-    char text[24];
-    snprintf(text, sizeof text, "%zu", n);
-    write_string(o, text);
-}
-
-static void put_added(output *o, const qkv_tokenizer *t)
-{
-    const char *before = "\n";
+    qkv__json_open_array(w, "added_tokens");
     for (size_t id = 0; id < t->n; id++) {
         if (!t->tokens[id].is_added) continue;
-        write_string(o, before);
-        write_string(o, "    { \"id\": ");
-        write_number(o, id);
-        write_string(o, ", \"content\": ");
-        put_quoted(o, qkv__tokenizer_spelling(t, (int32_t)id));
-        write_string(o, ", \"single_word\": false, \"lstrip\": false, \"rstrip\": false, \"normalized\": false, \"special\": ");
-        write_string(o, t->tokens[id].is_special ? "true }" : "false }");
-        before = ",\n";
+        put_type(w, NULL, NULL);
+        qkv__json_put_int(w, "id", (int64_t)id);
+        qkv__json_put_text(w, "content", qkv__tokenizer_spelling(t, (int32_t)id));
+        qkv__json_put_bool(w, "single_word", false);
+        qkv__json_put_bool(w, "lstrip", false);
+        qkv__json_put_bool(w, "rstrip", false);
+        qkv__json_put_bool(w, "normalized", false);
+        qkv__json_put_bool(w, "special", t->tokens[id].is_special);
+        end_type(w);
     }
+    qkv__json_close(w);
 }
 
-static void put_byte_level(output *o, const char *key, bool prefix_space, bool use_regex)
+static void put_byte_level(qkv__json_writer *w, const char *key, bool prefix_space, bool use_regex)
 {
-    write_string(o, "  \"");
-    write_string(o, key);
-    write_string(o, "\": { \"type\": \"ByteLevel\", \"add_prefix_space\": ");
-    write_string(o, prefix_space ? "true" : "false");
-    write_string(o, ", \"trim_offsets\": false, \"use_regex\": ");
-    write_string(o, use_regex ? "true },\n" : "false },\n");
+    put_type(w, key, "ByteLevel");
+    qkv__json_put_bool(w, "add_prefix_space", prefix_space);
+    qkv__json_put_bool(w, "trim_offsets", false);
+    qkv__json_put_bool(w, "use_regex", use_regex);
+    end_type(w);
 }
 
 /* Added tokens are in the vocabulary as well: Hugging Face's reader numbers those that are not by itself. */
-static void put_vocab(output *o, const qkv_tokenizer *t)
+static void put_vocab(qkv__json_writer *w, const qkv_tokenizer *t)
 {
-    for (size_t id = 0; id < t->n; id++) {
-        write_string(o, id ? ",\n      " : "\n      ");
-        put_quoted(o, qkv__tokenizer_spelling(t, (int32_t)id));
-        write_string(o, ": ");
-        write_number(o, id);
-    }
+    qkv__json_open_object(w, "vocab");
+    for (size_t id = 0; id < t->n; id++) qkv__json_put_int(w, qkv__tokenizer_spelling(t, (int32_t)id), (int64_t)id);
+    qkv__json_close(w);
 }
 
 /* Older readers know only "left right"; a token with a space in it needs the newer ["left", "right"]. */
@@ -91,71 +64,95 @@ static bool merges_need_pairs(const qkv_tokenizer *t)
     return false;
 }
 
-static void put_merges(output *o, const qkv_tokenizer *t)
+static void put_merges(qkv__json_writer *w, const qkv_tokenizer *t)
 {
     bool pairs = merges_need_pairs(t);
-    for (size_t i = 0; i < t->n_merges; i++) {
-        write_string(o, i ? ",\n      " : "\n      ");
-        write_string(o, pairs ? "[\"" : "\"");
-        put_inside_quotes(o, qkv__tokenizer_spelling(t, t->merges[i].left));
-        write_string(o, pairs ? "\", \"" : " ");
-        put_inside_quotes(o, qkv__tokenizer_spelling(t, t->merges[i].right));
-        write_string(o, pairs ? "\"]" : "\"");
+    qkv_text both = { 0 };
+    qkv__json_open_array(w, "merges");
+    for (size_t i = 0; i < t->n_merges && !w->status; i++) {
+        const char *left = qkv__tokenizer_spelling(t, t->merges[i].left);
+        const char *right = qkv__tokenizer_spelling(t, t->merges[i].right);
+        if (pairs) {
+            w->style = QKV__JSON_SPACED;
+            qkv__json_open_array(w, NULL);
+            qkv__json_put_text(w, NULL, left);
+            qkv__json_put_text(w, NULL, right);
+            end_type(w);
+            continue;
+        }
+        qkv__text_clear(&both);
+        w->status = qkv__text_put(&both, left, strlen(left));
+        if (!w->status) w->status = qkv__text_put(&both, " ", 1);
+        if (!w->status) w->status = qkv__text_put(&both, right, strlen(right));
+        if (!w->status) qkv__json_put_string(w, NULL, both.data, both.length);
     }
+    qkv__json_close(w);
+    qkv_text_free(&both);
 }
 
-static void put_around(output *o)
+static void put_unknown(qkv__json_writer *w, const qkv_tokenizer *t)
 {
-    write_string(o, "  \"post_processor\": ");
-    write_string(o, o->around);
-    write_string(o, ",\n");
+    if (t->unknown < 0) qkv__json_put_null(w, "unk_token");
+    else qkv__json_put_text(w, "unk_token", qkv__tokenizer_spelling(t, t->unknown));
 }
 
-static void put_bpe(output *o, const qkv_tokenizer *t)
+static void put_bpe(qkv__json_writer *w, const qkv_tokenizer *t, const char *around)
 {
-    write_string(o, "  \"normalizer\": null,\n");
-    put_byte_level(o, "pre_tokenizer", t->prefix_space, !t->whole_text);
-    put_around(o);
-    put_byte_level(o, "decoder", false, true);
-    write_string(o, "  \"model\": {\n    \"type\": \"BPE\",\n    \"dropout\": null,\n    \"unk_token\": ");
-    if (t->unknown < 0) write_string(o, "null");
-    else put_quoted(o, qkv__tokenizer_spelling(t, t->unknown));
-    write_string(o, ",\n    \"continuing_subword_prefix\": null,\n    \"end_of_word_suffix\": null,\n    \"fuse_unk\": false,\n"
-                    "    \"byte_fallback\": false,\n    \"vocab\": {");
-    put_vocab(o, t);
-    write_string(o, "\n    },\n    \"merges\": [");
-    put_merges(o, t);
-    write_string(o, "\n    ]\n  }\n");
+    qkv__json_put_null(w, "normalizer");
+    put_byte_level(w, "pre_tokenizer", t->prefix_space, !t->whole_text);
+    qkv__json_put_raw(w, "post_processor", around, strlen(around));
+    put_byte_level(w, "decoder", false, true);
+    qkv__json_open_object(w, "model");
+    qkv__json_put_text(w, "type", "BPE");
+    qkv__json_put_null(w, "dropout");
+    put_unknown(w, t);
+    qkv__json_put_null(w, "continuing_subword_prefix");
+    qkv__json_put_null(w, "end_of_word_suffix");
+    qkv__json_put_bool(w, "fuse_unk", false);
+    qkv__json_put_bool(w, "byte_fallback", false);
+    put_vocab(w, t);
+    put_merges(w, t);
+    qkv__json_close(w);
 }
 
-static void put_word_level(output *o, const qkv_tokenizer *t)
+static void put_word_level(qkv__json_writer *w, const qkv_tokenizer *t, const char *around)
 {
     bool has_words = qkv__has_lower_words(t->kind);
     if (has_words) {
-        write_string(o, "  \"normalizer\": { \"type\": \"Lowercase\" },\n  \"pre_tokenizer\": { \"type\": \"");
-        write_string(o, t->kind == QKV_TOKEN_WORDS ? "WhitespaceSplit\" },\n" : "BertPreTokenizer\" },\n");
+        put_type(w, "normalizer", "Lowercase");
+        end_type(w);
+        put_type(w, "pre_tokenizer", t->kind == QKV_TOKEN_WORDS ? "WhitespaceSplit" : "BertPreTokenizer");
+        end_type(w);
     } else {
-        write_string(o, "  \"normalizer\": null,\n  \"pre_tokenizer\": { \"type\": \"Split\", \"pattern\": { \"Regex\": ");
-        put_quoted(o, QKV__ANY_CHARACTER);
-        write_string(o, " }, \"behavior\": \"Isolated\", \"invert\": false },\n");
+        qkv__json_put_null(w, "normalizer");
+        put_type(w, "pre_tokenizer", "Split");
+        qkv__json_open_object(w, "pattern");
+        qkv__json_put_text(w, "Regex", QKV__ANY_CHARACTER);
+        qkv__json_close(w);
+        qkv__json_put_text(w, "behavior", "Isolated");
+        qkv__json_put_bool(w, "invert", false);
+        end_type(w);
     }
-    put_around(o);
-    write_string(o, has_words ? "  \"decoder\": null,\n" : "  \"decoder\": { \"type\": \"Fuse\" },\n");
-    write_string(o, "  \"model\": {\n    \"type\": \"WordLevel\",\n    \"unk_token\": ");
-    put_quoted(o, qkv__tokenizer_spelling(t, t->unknown));
-    write_string(o, ",\n    \"vocab\": {");
-    put_vocab(o, t);
-    write_string(o, "\n    }\n  }\n");
+    qkv__json_put_raw(w, "post_processor", around, strlen(around));
+    if (has_words) qkv__json_put_null(w, "decoder");
+    else put_type(w, "decoder", "Fuse"), end_type(w);
+    qkv__json_open_object(w, "model");
+    qkv__json_put_text(w, "type", "WordLevel");
+    put_unknown(w, t);
+    put_vocab(w, t);
+    qkv__json_close(w);
 }
 
-static void put_tokenizer(output *o, const qkv_tokenizer *t)
+static void put_tokenizer(qkv__json_writer *w, const qkv_tokenizer *t, const char *around)
 {
-    write_string(o, "{\n  \"version\": \"1.0\",\n  \"truncation\": null,\n  \"padding\": null,\n  \"added_tokens\": [");
-    put_added(o, t);
-    write_string(o, "\n  ],\n");
-    if (t->kind == QKV_TOKEN_BYTE_PAIRS) put_bpe(o, t);
-    else put_word_level(o, t);
-    write_string(o, "}\n");
+    qkv__json_open_object(w, NULL);
+    qkv__json_put_text(w, "version", "1.0");
+    qkv__json_put_null(w, "truncation");
+    qkv__json_put_null(w, "padding");
+    put_added(w, t);
+    if (t->kind == QKV_TOKEN_BYTE_PAIRS) put_bpe(w, t, around);
+    else put_word_level(w, t, around);
+    qkv__json_close(w);
 }
 
 bool qkv__tokenizer_is_json(const qkv_tokenizer *t) { return !t->pipeline || t->pipeline->source.length; }
@@ -164,13 +161,13 @@ qkv_status qkv_tokenizer_save(const qkv_tokenizer *t, const char *path) { return
 
 static qkv_status write_framed(const qkv_tokenizer *t, const char *name, const char *post_processor, qkv_text *out)
 {
-    output o = { .around = post_processor };
+    qkv__json_writer w = { .style = QKV__JSON_LINES, .long_escapes = true, .wraps_empty = true };
     if (!qkv__tokenizer_is_json(t))
         return qkv__fail(QKV_UNSUPPORTED, "%s: a SentencePiece tokenizer cannot be written as a tokenizer.json", name);
-    if (t->pipeline) write_bytes(&o, t->pipeline->source.data, t->pipeline->source.length);
-    else put_tokenizer(&o, t);
-    *out = o.text;
-    return o.status;
+    if (t->pipeline) return qkv__text_put(out, t->pipeline->source.data, t->pipeline->source.length);
+    put_tokenizer(&w, t, post_processor);
+    *out = (qkv_text){ w.text, w.length, w.capacity };
+    return w.status ? w.status : qkv__text_put(out, "\n", 1);
 }
 
 qkv_status qkv__tokenizer_write(const qkv_tokenizer *t, qkv_text *out) { return write_framed(t, "tokenizer", "null", out); }
