@@ -11,7 +11,6 @@
 #include <qkv/qkv.h>
 
 #include <dirent.h>
-#include <jansson.h>
 #include <math.h>
 #include <string.h>
 
@@ -511,51 +510,6 @@ static void params_survive_a_failing_machine(void **state)
     }
 }
 
-/* jansson's own memory, which the library's table does not see. */
-static long json_held;
-static void *json_alloc(size_t bytes)
-{
-    void *memory = fails_now() ? NULL : malloc(bytes);
-    json_held += memory != NULL;
-    return memory;
-}
-
-static void json_release(void *memory)
-{
-    json_held -= memory != NULL;
-    free(memory);
-}
-
-static void each_json_allocation_fails(qkv_status (*run)(void))
-{
-    json_malloc_t usual_alloc;
-    json_free_t usual_free;
-    json_get_alloc_funcs(&usual_alloc, &usual_free);
-    json_set_alloc_funcs(json_alloc, json_release);
-    for (long n = 0;; n++) {
-        failing = (struct failing){ .fail_at = n };
-        qkv_status status = run();
-        assert_int_equal(json_held, 0);
-        assert_int_equal(files_in_folder(), 1);
-        if (!failing.failed) {
-            assert_int_equal(status, QKV_OK);
-            assert_true(n > 20);
-            break;
-        }
-        /* jansson's parser calls some of its failures bad syntax: they must not come out as such */
-        if (status != QKV_MEMORY) fail_msg("allocation %ld: %d: %s", n, (int)status, qkv_error());
-    }
-    json_set_alloc_funcs(usual_alloc, usual_free);
-}
-
-static void params_survive_failing_json(void **state)
-{
-    (void)state;
-    assert_int_equal(save_params(), QKV_OK);
-    each_json_allocation_fails(load_params);
-    each_json_allocation_fails(save_params);
-}
-
 /* F64, F16 and BF16 become float32. */
 static void other_float_types(void **state)
 {
@@ -813,7 +767,6 @@ int main(void)
         cmocka_unit_test(params_round_trip),
         cmocka_unit_test(params_cut_anywhere),
         cmocka_unit_test(params_survive_a_failing_machine),
-        cmocka_unit_test(params_survive_failing_json),
         cmocka_unit_test(other_float_types),
         cmocka_unit_test(params_and_file_differ),
         cmocka_unit_test(names_the_format_cannot_hold),

@@ -3,11 +3,10 @@
 #include "safetensors.h"
 
 #include "../base/size.h"
-#include "json.h"
 #include "number.h"
 
-#include <jansson.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define HEADER_MAX 100000000u /* bytes, as the format has it */
 enum { SOME = 1024 };         /* numbers that are written at a time */
@@ -38,38 +37,38 @@ static unsigned bits_of(const char *dtype)
     return 0;
 }
 
-static bool get_unsigned(const json_t *value, uint64_t *out)
+static bool get_unsigned(const qkv__json_value *value, uint64_t *out)
 {
-    if (!json_is_integer(value) || json_integer_value(value) < 0) return false;
-    *out = (uint64_t)json_integer_value(value);
+    if (!qkv__json_is_int(value) || qkv__json_int(value) < 0) return false;
+    *out = (uint64_t)qkv__json_int(value);
     return true;
 }
 
-static qkv_status parse_shape(const qkv__safetensors *s, const json_t *shape, qkv__stored *t)
+static qkv_status parse_shape(const qkv__safetensors *s, const qkv__json_value *shape, qkv__stored *t)
 {
-    if (!json_is_array(shape)) return broken(s, t, "its shape is not an array");
-    if (json_array_size(shape) > QKV_MAX_DIMS)
+    if (!qkv__json_is_array(shape)) return broken(s, t, "its shape is not an array");
+    if (qkv__json_size(shape) > QKV_MAX_DIMS)
         return qkv__fail(QKV_LIMIT, "%s: tensor \"%.200s\" has %zu dimensions, at most %d are supported", s->path, t->name,
-                         json_array_size(shape), QKV_MAX_DIMS);
-    for (t->ndim = 0; t->ndim < (int)json_array_size(shape); t->ndim++) {
+                         qkv__json_size(shape), QKV_MAX_DIMS);
+    for (t->ndim = 0; t->ndim < (int)qkv__json_size(shape); t->ndim++) {
         uint64_t dim;
-        if (!get_unsigned(json_array_get(shape, (size_t)t->ndim), &dim)) return broken(s, t, "a dimension is not a count");
+        if (!get_unsigned(qkv__json_at(shape, (size_t)t->ndim), &dim)) return broken(s, t, "a dimension is not a count");
         t->shape[t->ndim] = (int64_t)dim;
     }
     return qkv__shape_count(t->ndim, t->shape, &t->count) ? QKV_OK : broken(s, t, "its shape is larger than memory can be");
 }
 
 /* {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]} */
-static qkv_status parse_tensor(const qkv__safetensors *s, const json_t *entry, size_t data_bytes, qkv__stored *t)
+static qkv_status parse_tensor(const qkv__safetensors *s, const qkv__json_value *entry, size_t data_bytes, qkv__stored *t)
 {
-    const json_t *offsets = json_object_get(entry, "data_offsets");
-    if (!json_is_object(entry) || !json_is_array(offsets) || json_array_size(offsets) != 2 ||
-        !get_unsigned(json_array_get(offsets, 0), &t->begin) || !get_unsigned(json_array_get(offsets, 1), &t->end))
+    const qkv__json_value *offsets = qkv__json_get(entry, "data_offsets");
+    if (!qkv__json_is_object(entry) || !qkv__json_is_array(offsets) || qkv__json_size(offsets) != 2 ||
+        !get_unsigned(qkv__json_at(offsets, 0), &t->begin) || !get_unsigned(qkv__json_at(offsets, 1), &t->end))
         return broken(s, t, "expected dtype, shape and data_offsets [begin, end]");
     if (t->begin > t->end || t->end > data_bytes) return broken(s, t, "its data_offsets are outside the file");
-    qkv_status status = parse_shape(s, json_object_get(entry, "shape"), t);
+    qkv_status status = parse_shape(s, qkv__json_get(entry, "shape"), t);
     if (status) return status;
-    const char *dtype = json_string_value(json_object_get(entry, "dtype"));
+    const char *dtype = qkv__json_get_text(entry, "dtype");
     unsigned bits = dtype ? bits_of(dtype) : 0;
     uint64_t all_bits;
     if (!bits) return broken(s, t, "its dtype is not one of the format's");
@@ -80,12 +79,10 @@ static qkv_status parse_tensor(const qkv__safetensors *s, const json_t *entry, s
     return QKV_OK;
 }
 
-static qkv_status check_metadata(const qkv__safetensors *s, json_t *metadata)
+static qkv_status check_metadata(const qkv__safetensors *s, const qkv__json_value *metadata)
 {
-    const char *key;
-    json_t *value;
-    bool ok = json_is_object(metadata);
-    json_object_foreach (metadata, key, value) ok = ok && json_is_string(value);
+    bool ok = qkv__json_is_object(metadata);
+    for (size_t i = 0; i < qkv__json_size(metadata) && ok; i++) ok = qkv__json_is_string(qkv__json_at(metadata, i));
     return ok ? QKV_OK : qkv__fail(QKV_FORMAT, "%s: " METADATA " may hold only text", s->path);
 }
 
@@ -118,12 +115,13 @@ static qkv_status check_places(const qkv__safetensors *s, size_t data_bytes)
 
 static qkv_status parse_tensors(qkv__safetensors *s, size_t data_bytes)
 {
-    const char *name;
-    json_t *entry;
+    const qkv__json_value *top = s->header.top;
     qkv_status status = QKV_OK;
-    s->tensors_bytes = sizeof *s->tensors * json_object_size(s->json);
+    s->tensors_bytes = sizeof *s->tensors * qkv__json_size(top);
     if (!(s->tensors = qkv__alloc_zero(s->tensors_bytes))) return QKV_MEMORY;
-    json_object_foreach ((json_t *)s->json, name, entry) {
+    for (size_t i = 0; i < qkv__json_size(top); i++) {
+        const char *name = qkv__json_key(top, i);
+        const qkv__json_value *entry = qkv__json_at(top, i);
         if (!strcmp(name, METADATA)) {
             status = check_metadata(s, entry);
         } else {
@@ -135,16 +133,6 @@ static qkv_status parse_tensors(qkv__safetensors *s, size_t data_bytes)
     status = check_places(s, data_bytes);
     if (!status) qsort(s->tensors, (size_t)s->n, sizeof *s->tensors, by_name);
     return status;
-}
-
-static qkv_status parse_json(qkv__safetensors *s, const char *text, size_t length)
-{
-    json_error_t error;
-    s->json = json_loadb(text, length, JSON_REJECT_DUPLICATES, &error);
-    if (s->json) return QKV_OK;
-    if (qkv__json_out_of_memory(&error, text, length))
-        return qkv__fail(QKV_MEMORY, "%s: out of memory while reading its header", s->path);
-    return qkv__fail(QKV_FORMAT, "%s: byte %d: its header is not JSON: %s", s->path, 8 + error.position, error.text);
 }
 
 static qkv_status parse_safetensors(qkv__safetensors *s)
@@ -159,7 +147,8 @@ static qkv_status parse_safetensors(qkv__safetensors *s)
     if (length > left)
         return qkv__fail(QKV_FORMAT, "%s: cut in its header: %zu of %llu bytes", s->path, left, (unsigned long long)length);
     if (!length || text[0] != '{') return qkv__fail(QKV_FORMAT, "%s: byte 8: its header does not start with {", s->path);
-    qkv_status status = parse_json(s, text, (size_t)length);
+    const qkv__json_source source = { .name = s->path, .text = text, .length = (size_t)length, .first_byte = 8 };
+    qkv_status status = qkv__json_parse(&source, &s->header);
     return status ? status : parse_tensors(s, left - (size_t)length);
 }
 
@@ -179,7 +168,7 @@ void qkv__safetensors_free(qkv__safetensors *s)
     qkv__release(s->tensors, s->tensors_bytes);
     qkv__release(s->made, s->made_bytes);
     qkv__bytes_free(&s->file);
-    json_decref(s->json);
+    qkv__json_free(&s->header);
     *s = (qkv__safetensors){ 0 };
 }
 
@@ -191,7 +180,7 @@ const qkv__stored *qkv__safetensors_find(const qkv__safetensors *s, const char *
 
 const char *qkv__safetensors_note(const qkv__safetensors *s, const char *key)
 {
-    return json_string_value(json_object_get(json_object_get(s->json, METADATA), key));
+    return qkv__json_get_text(qkv__json_get(s->header.top, METADATA), key);
 }
 
 bool qkv__safetensors_decodes(const qkv__stored *t)
@@ -229,58 +218,33 @@ static int by_size_and_name(const void *a, const void *b)
     return size ? (int)size : strcmp(x->name, y->name);
 }
 
-static json_t *describe(const qkv__to_store *t, int64_t begin)
-{
-    json_t *shape = json_array();
-    int failed = !shape;
-    for (int i = 0; i < t->ndim && !failed; i++) failed = json_array_append_new(shape, json_integer(t->shape[i]));
-    int64_t end = begin + number_bytes(t) * t->count;
-    json_t *entry = failed ? NULL
-                           : json_pack("{s:s, s:O, s:[I, I]}", "dtype", t->dtype ? t->dtype : "F32", "shape", shape,
-                                       "data_offsets", (json_int_t)begin, (json_int_t)end);
-    json_decref(shape);
-    return entry;
-}
-
-/* The header as JSON; NULL when memory is out. The tensors are sorted. */
-static json_t *describe_all(int n, const qkv__to_store *tensors, int n_notes, const qkv__note *notes)
+/* The tensors are sorted. */
+static void put_description(qkv__json_writer *w, int n, const qkv__to_store *tensors, int n_notes, const qkv__note *notes)
 {
     int64_t at = 0;
-    json_t *header = json_object(), *text = n_notes ? json_object() : NULL;
-    int failed = !header || (n_notes && !text);
-    for (int i = 0; i < n_notes && !failed; i++) failed = json_object_set_new(text, notes[i].key, json_string(notes[i].value));
-    if (text && !failed) failed = json_object_set(header, METADATA, text);
-    json_decref(text);
-    for (int i = 0; i < n && !failed; at += number_bytes(&tensors[i]) * tensors[i].count, i++)
-        failed = json_object_set_new(header, tensors[i].name, describe(&tensors[i], at));
-    if (!failed) return header;
-    json_decref(header);
-    return NULL;
-}
-
-/* The header as text. Not by json_dumps(), which leaves out letters when its memory runs out and reports nothing. */
-static qkv_status make_header(const char *path, int n, const qkv__to_store *tensors, int n_notes, const qkv__note *notes,
-                              qkv__bytes *text)
-{
-    json_t *header = describe_all(n, tensors, n_notes, notes);
-    *text = (qkv__bytes){ .capacity = header ? json_dumpb(header, NULL, 0, JSON_COMPACT) : 0 };
-    text->data = text->capacity ? qkv__alloc(text->capacity) : NULL;
-    if (text->data) text->size = json_dumpb(header, (char *)text->data, text->capacity, JSON_COMPACT);
-    json_decref(header);
-    if (text->size && text->size == text->capacity) return QKV_OK;
-    qkv__bytes_free(text);
-    return qkv__fail(QKV_MEMORY, "%s: out of memory while writing its header", path);
+    qkv__json_open_object(w, NULL);
+    if (n_notes) qkv__json_open_object(w, METADATA);
+    for (int i = 0; i < n_notes; i++) qkv__json_put_text(w, notes[i].key, notes[i].value);
+    if (n_notes) qkv__json_close(w);
+    for (const qkv__to_store *t = tensors; t < tensors + n; t++) {
+        qkv__json_open_object(w, t->name);
+        qkv__json_put_text(w, "dtype", t->dtype ? t->dtype : "F32");
+        qkv__json_open_array(w, "shape");
+        for (int i = 0; i < t->ndim; i++) qkv__json_put_int(w, NULL, t->shape[i]);
+        qkv__json_close(w);
+        qkv__json_open_array(w, "data_offsets");
+        qkv__json_put_int(w, NULL, at);
+        qkv__json_put_int(w, NULL, at += number_bytes(t) * t->count);
+        qkv__json_close(w);
+        qkv__json_close(w);
+    }
+    qkv__json_close(w);
 }
 
 static qkv_status check_names(const char *path, int n, const qkv__to_store *tensors)
 {
     for (int i = 0; i < n; i++) {
-        json_error_t error = { 0 }; /* jansson does not set it when memory is out */
-        json_t *name = json_pack_ex(&error, 0, "s", tensors[i].name);
-        bool is_text = name || json_error_code(&error) != json_error_invalid_utf8;
-        if (is_text && !name) return qkv__fail(QKV_MEMORY, "%s: out of memory while writing its header", path);
-        json_decref(name);
-        if (!is_text || !strcmp(tensors[i].name, METADATA))
+        if (!qkv__json_is_utf8(tensors[i].name, strlen(tensors[i].name)) || !strcmp(tensors[i].name, METADATA))
             return qkv__fail(QKV_USAGE, "%s: a tensor cannot be named \"%.200s\"", path, tensors[i].name);
         if (i && !strcmp(tensors[i].name, tensors[i - 1].name))
             return qkv__fail(QKV_USAGE, "%s: two tensors are named \"%.200s\"", path, tensors[i].name);
@@ -289,13 +253,13 @@ static qkv_status check_names(const char *path, int n, const qkv__to_store *tens
 }
 
 /* Spaces after the header bring the numbers to a multiple of 8 bytes. */
-static qkv_status put_header(qkv__writer *w, const qkv__bytes *text)
+static qkv_status put_header(qkv__writer *w, const qkv__json_writer *text)
 {
-    size_t padding = (8 - text->size % 8) % 8;
+    size_t padding = (8 - text->length % 8) % 8;
     unsigned char length[8];
-    for (int i = 0; i < 8; i++) length[i] = (unsigned char)((text->size + padding) >> 8 * i);
+    for (int i = 0; i < 8; i++) length[i] = (unsigned char)((text->length + padding) >> 8 * i);
     qkv_status status = qkv__write_put(w, length, sizeof length);
-    if (!status) status = qkv__write_put(w, text->data, text->size);
+    if (!status) status = qkv__write_put(w, text->text, text->length);
     return status ? status : qkv__write_put(w, "       ", padding);
 }
 
@@ -312,7 +276,7 @@ static qkv_status put_numbers(qkv__writer *w, const qkv__to_store *t)
     return status;
 }
 
-static qkv_status write_file(const char *path, const qkv__bytes *header, int n, const qkv__to_store *tensors)
+static qkv_status write_file(const char *path, const qkv__json_writer *header, int n, const qkv__to_store *tensors)
 {
     qkv__writer w;
     qkv_status status = qkv__write_begin(&w, path);
@@ -327,11 +291,12 @@ qkv_status qkv__safetensors_write(const char *path, int n, qkv__to_store *tensor
 {
     qsort(tensors, (size_t)n, sizeof *tensors, by_size_and_name);
     qkv_status status = check_names(path, n, tensors);
-    qkv__bytes header = { 0 };
-    if (!status) status = make_header(path, n, tensors, n_notes, notes, &header);
-    if (!status && header.size > HEADER_MAX - 8)
-        status = qkv__fail(QKV_LIMIT, "%s: a header of %zu bytes, at most %u are allowed", path, header.size, HEADER_MAX);
+    qkv__json_writer header = { .style = QKV__JSON_COMPACT };
+    if (!status) put_description(&header, n, tensors, n_notes, notes);
+    if (!status) status = header.status;
+    if (!status && header.length > HEADER_MAX - 8)
+        status = qkv__fail(QKV_LIMIT, "%s: a header of %zu bytes, at most %u are allowed", path, header.length, HEADER_MAX);
     if (!status) status = write_file(path, &header, n, tensors);
-    qkv__bytes_free(&header);
+    qkv__json_writer_free(&header);
     return status;
 }

@@ -5,6 +5,7 @@
 #include <qkv/tensor.h>
 
 #include "../base/file.h"
+#include "../base/json.h"
 
 #include <stdbool.h>
 
@@ -27,8 +28,8 @@ typedef struct qkv__safetensors {
     qkv__stored *tensors; /* by name, as strcmp() orders them */
     qkv__bytes file;
     size_t tensors_bytes;
-    void *json;          /* owns the names */
-    unsigned char *made; /* of a PyTorch file: the names, and numbers that lie apart in the file */
+    qkv__json_doc header; /* owns the names */
+    unsigned char *made;  /* of a PyTorch file: the names, and numbers that lie apart in the file */
     size_t made_bytes;
 } qkv__safetensors;
 

@@ -1,9 +1,9 @@
 /* weights.c: the tensors of a model's folder, in one file or in several. */
 #include "weights.h"
 
+#include "../base/json.h"
 #include "../base/size.h"
 #include "error_list.h"
-#include "json.h"
 #include "pytorch.h"
 
 #include <stdio.h>
@@ -82,16 +82,14 @@ static bool is_shard_name(const char *name, const char *end)
 static int by_text(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
 
 /* The names of the files, each once; *names has room for as many as there are tensors. */
-static qkv_status list_shards(const qkv__weights *w, json_t *map, const char **names, int *n)
+static qkv_status list_shards(const qkv__weights *w, const qkv__json_value *map, const char **names, int *n)
 {
-    const char *tensor;
-    json_t *value;
-    size_t all = 0;
-    json_object_foreach (map, tensor, value) {
-        names[all] = json_string_value(value);
-        if (!is_shard_name(names[all++], w->form->ending))
+    size_t all = qkv__json_size(map);
+    for (size_t i = 0; i < all; i++) {
+        names[i] = qkv__json_text(qkv__json_at(map, i));
+        if (!is_shard_name(names[i], w->form->ending))
             return qkv__fail(QKV_FORMAT, "%s: tensor \"%.200s\": expected the name of a %s file in the same folder", w->path,
-                             tensor, w->form->ending);
+                             qkv__json_key(map, i), w->form->ending);
     }
     qsort(names, all, sizeof *names, by_text);
     *n = 0;
@@ -107,7 +105,7 @@ static const char *shown_name(const char *path)
 }
 
 /* Every tensor of the index is in its file, and every tensor of a file is in the index. */
-static qkv_status check_index(const qkv__weights *w, json_t *map)
+static qkv_status check_index(const qkv__weights *w, const qkv__json_value *map)
 {
     qkv__error_list wrong = { 0 };
     for (int i = 1; i < w->n; i++)
@@ -117,25 +115,23 @@ static qkv_status check_index(const qkv__weights *w, json_t *map)
     for (int i = 0; i < w->n_files; i++) {
         const char *shard = shown_name(w->paths[i]);
         for (const qkv__stored *t = w->files[i].tensors; t < w->files[i].tensors + w->files[i].n; t++) {
-            const char *said = json_string_value(json_object_get(map, t->name));
+            const char *said = qkv__json_get_text(map, t->name);
             if (said && !strcmp(said, shard)) found++;
             else qkv__error_list_add(&wrong, "tensor \"%.200s\" is in %.100s, but the index does not say so", t->name, shard);
         }
     }
-    const char *name;
-    json_t *value;
-    if (found < json_object_size(map))
-        json_object_foreach (map, name, value)
-            if (!qkv__weights_find(w, name))
-                qkv__error_list_add(&wrong, "tensor \"%.200s\" is not in %.100s", name, json_string_value(value));
+    for (size_t i = 0; found < qkv__json_size(map) && i < qkv__json_size(map); i++)
+        if (!qkv__weights_find(w, qkv__json_key(map, i)))
+            qkv__error_list_add(&wrong, "tensor \"%.200s\" is not in %.100s", qkv__json_key(map, i),
+                                qkv__json_text(qkv__json_at(map, i)));
     return qkv__error_list_end(&wrong, w->path, QKV_FORMAT);
 }
 
-static qkv_status open_shards(qkv__weights *w, const char *folder, json_t *map)
+static qkv_status open_shards(qkv__weights *w, const char *folder, const qkv__json_value *map)
 {
-    size_t bytes = sizeof(char *) * json_object_size(map);
+    size_t bytes = sizeof(char *) * qkv__json_size(map);
     int n = 0;
-    if (!json_is_object(map) || !bytes)
+    if (!qkv__json_is_object(map) || !bytes)
         return qkv__fail(QKV_FORMAT, "%s: key \"weight_map\": expected an object with the file of each tensor", w->path);
     const char **names = qkv__alloc(bytes);
     qkv_status status = names ? list_shards(w, map, names, &n) : QKV_MEMORY;
@@ -149,10 +145,10 @@ static qkv_status open_shards(qkv__weights *w, const char *folder, json_t *map)
 
 static qkv_status read_index(qkv__weights *w, const char *folder)
 {
-    json_t *index;
-    qkv_status status = qkv__json_read(w->path, INDEX_MAX, &index);
-    if (!status) status = open_shards(w, folder, json_object_get(index, "weight_map"));
-    json_decref(index);
+    qkv__json_doc index;
+    qkv_status status = qkv__json_load(w->path, INDEX_MAX, &index);
+    if (!status) status = open_shards(w, folder, qkv__json_get(index.top, "weight_map"));
+    qkv__json_free(&index);
     return status;
 }
 
