@@ -26,9 +26,11 @@ static const char *put_input(const char *name, const uint8_t *data, size_t size)
 /* What other programs would read of it again. */
 static void write_options(const qkv__family *f, const qkv_transformer_opts *o)
 {
-    json_t *config = json_object();
-    if (!f->missing(o) && qkv__keys_write(f->keys, o, config)) f->write(o, config);
-    json_decref(config);
+    qkv__json_writer w = { .style = QKV__JSON_LINES, .replaces = true };
+    qkv__json_open_object(&w, NULL);
+    if (!f->missing(o)) qkv__keys_write(f->keys, o, &w), f->write(o, &w);
+    qkv__json_close(&w);
+    qkv__json_writer_free(&w);
 }
 
 static void make_model(const qkv__family *f, const qkv__published *p, const qkv_transformer_opts *o)
@@ -44,15 +46,17 @@ static void make_model(const qkv__family *f, const qkv__published *p, const qkv_
 static void read_config(const uint8_t *data, size_t size)
 {
     const qkv__weights nothing = { 0 };
-    json_t *config = json_loadb((const char *)data, size, JSON_REJECT_DUPLICATES, NULL);
+    qkv__json_doc doc;
+    if (qkv__json_parse(&(qkv__json_source){ .name = "config.json", .text = (const char *)data, .length = size }, &doc)) return;
+    const qkv__json_value *config = doc.top;
     const char *type = qkv__model_type(config);
-    const qkv__published p = { "config.json", config, &nothing };
+    const qkv__published p = { .path = "config.json", .config = config, .weights = &nothing };
     const qkv__family *f = type ? qkv__family_find(type) : NULL;
     qkv_transformer_opts o;
     qkv__labels labels = { 0 };
     qkv__config_extras extras;
     if (f && f->variant) f = f->variant(&p, NULL);
-    if (json_is_object(config) && !f) qkv__config_read("config.json", config, &o, &labels, &extras);
+    if (qkv__json_is_object(config) && !f) qkv__config_read("config.json", config, &o, &labels, &extras);
     else if (f && !qkv__family_read(f, &p, &o)) {
         qkv_model_info info = qkv__model_info_of(&o);
         qkv__sentence sentence = { 0 };
@@ -62,7 +66,7 @@ static void read_config(const uint8_t *data, size_t size)
         make_model(f, &p, &o);
     }
     qkv__labels_free(&labels);
-    json_decref(config);
+    qkv__json_free(&doc);
 }
 
 /* ---- tokenizers ---- */
@@ -120,6 +124,50 @@ static void read_pickle(const uint8_t *data, size_t size)
     if (!qkv__pickle_read("data.pkl", 0, data, size, &p)) qkv__pickled_free(&p);
 }
 
+/* ---- JSON itself ---- */
+
+static void pull_all(qkv__json_pull *p, unsigned steps)
+{
+    int depth = 0;
+    for (qkv__json_type type; (type = qkv__json_next(p)) || (depth > 0 && !p->status);) {
+        depth -= !type;
+        if (type < QKV__JSON_ARRAY || (steps = steps * 1103515245 + 12345) >> 28 == 0) continue; /* a few are passed over */
+        qkv__json_enter(p);
+        depth++;
+    }
+}
+
+/* As a tree and value by value, which must agree; what is written of it is read as the same. Flags are in the first byte. */
+static void read_json(const uint8_t *data, size_t size)
+{
+    static const char *const tables[] = { "vocab", NULL };
+    if (!size) return;
+    const char *const *left = *data & 4 ? tables : NULL;
+    const qkv__json_source source = {
+        .name = "file", .text = (const char *)data + 1, .length = size - 1, .flags = *data & 3, .tables = left
+    };
+    qkv__json_doc doc, again;
+    qkv__json_pull p;
+    qkv_status status = qkv__json_parse(&source, &doc);
+    qkv__json_pull_begin(&p, &source);
+    pull_all(&p, *data);
+    qkv_status pulled = qkv__json_pull_end(&p);
+    bool may_differ = status && !(source.flags & QKV__JSON_REPEATED); /* a key is there twice */
+    if (pulled != status && !may_differ) abort();
+    qkv__json_writer w = { .style = (qkv__json_style)(*data >> 3 & 3), .long_escapes = *data >> 5 & 1 };
+    if (!status) qkv__json_put_value(&w, NULL, doc.top);
+    const qkv__json_source copy = { .name = "copy", .text = w.text, .length = w.length, .flags = source.flags };
+    if (!status && !left) {
+        if (w.status || qkv__json_parse(&copy, &again) || !qkv__json_equal(doc.top, again.top)) abort();
+        qkv__json_free(&again);
+    }
+    qkv__json_pull_table(&p, &source, qkv__json_get(doc.top, "vocab"));
+    pull_all(&p, *data);
+    if (qkv__json_pull_end(&p)) abort();
+    qkv__json_writer_free(&w);
+    qkv__json_free(&doc);
+}
+
 /* ---- chat templates ---- */
 
 static void read_template(const uint8_t *data, size_t size)
@@ -142,7 +190,8 @@ static const struct {
 } readers[] = { { "config", read_config },  { "tokenizer", read_tokenizer },
                 { "spm", read_spm },        { "vocab", read_vocabulary },
                 { "bin", read_bin },        { "pickle", read_pickle },
-                { "jinja", read_template }, { "safetensors", read_safetensors } };
+                { "jinja", read_template }, { "safetensors", read_safetensors },
+                { "json", read_json } };
 enum { READERS = sizeof readers / sizeof *readers };
 static int chosen = -1;
 

@@ -1,5 +1,5 @@
 /* test_options.c: the Transformer's options in files. */
-#include "io/json.h"
+#include "base/json.h"
 #include "model/config.h"
 #include "train/trainer.h"
 
@@ -18,10 +18,10 @@ static qkv_transformer_opts first_release(void)
     qkv_transformer_opts o;
     qkv__labels labels = { 0 };
     qkv__config_extras extras;
-    json_t *config;
-    assert_int_equal(qkv__json_read(QKV_GOLDEN "/config_0.1.0.json", QKV__CONFIG_MAX, &config), QKV_OK);
-    assert_int_equal(qkv__config_read("config.json", config, &o, &labels, &extras), QKV_OK);
-    json_decref(config);
+    qkv__json_doc config;
+    assert_int_equal(qkv__json_load(QKV_GOLDEN "/config_0.1.0.json", QKV__CONFIG_MAX, &config), QKV_OK);
+    assert_int_equal(qkv__config_read("config.json", config.top, &o, &labels, &extras), QKV_OK);
+    qkv__json_free(&config);
     return o;
 }
 
@@ -105,12 +105,12 @@ static void check_row(const char *name, const qkv_transformer_opts *o)
     qkv_transformer_opts back;
     qkv__labels labels = { 0 };
     qkv__config_extras extras;
-    json_t *config;
+    qkv__json_doc config;
     const char *path = in_folder("config.json");
     assert_int_equal(qkv__config_write(path, o, &labels, &(qkv_model_info){ .family = "qkv" }, 0), QKV_OK);
-    assert_int_equal(qkv__json_read(path, QKV__CONFIG_MAX, &config), QKV_OK);
-    assert_int_equal(qkv__config_read(path, config, &back, &labels, &extras), QKV_OK);
-    json_decref(config);
+    assert_int_equal(qkv__json_load(path, QKV__CONFIG_MAX, &config), QKV_OK);
+    assert_int_equal(qkv__config_read(path, config.top, &back, &labels, &extras), QKV_OK);
+    qkv__json_free(&config);
     if (!is_same(o, &back)) fail_msg("%s is not read as it was written", name);
     if (qkv__transformer_hash(o) == qkv__transformer_hash(&zero)) fail_msg("%s is not hashed", name);
 }

@@ -24,11 +24,15 @@ static void put_config(json_t *config) { assert_int_equal(json_dump_file(config,
 static qkv_model *write_weights(const char *name, json_t *config)
 {
     const qkv__weights none = { 0 };
-    const qkv__published p = { .path = "config.json", .config = config, .weights = &none };
-    const qkv__family *f = qkv__family_find(json_string_value(json_object_get(config, "model_type")));
+    qkv__json_doc doc;
+    put_config(config);
+    assert_int_equal(qkv__json_load(in_folder("config.json"), QKV__CONFIG_MAX, &doc), QKV_OK);
+    const qkv__published p = { .path = "config.json", .config = doc.top, .weights = &none };
+    const qkv__family *f = qkv__family_find(qkv__json_get_text(doc.top, "model_type"));
     qkv_transformer_opts o;
     if (!f) fail_msg("%s: there is no such family", name);
     if (qkv__family_read(f, &p, &o)) fail_msg("%s: %s", name, qkv_error());
+    qkv__json_free(&doc);
     qkv_model *m = qkv_model_new(&o, 3);
     if (!m || qkv_model_save_as(m, folder, f->type)) fail_msg("%s: %s", name, qkv_error());
     put_config(config);

@@ -190,8 +190,8 @@ void qkv__json_put_int(qkv__json_writer *w, const char *key, int64_t x);
 void qkv__json_put_bool(qkv__json_writer *w, const char *key, bool x);
 void qkv__json_put_null(qkv__json_writer *w, const char *key);
 
-/* With so many digits at most, and a point or an exponent; null for what is not finite. 9 give the same float back, 17 a
- * double. */
+/* With so many digits at most, and a point or an exponent; null for what is not finite. */
+enum { QKV__JSON_FLOAT = 9, QKV__JSON_DOUBLE = 17 }; /* digits that give the same number back */
 void qkv__json_put_real(qkv__json_writer *w, const char *key, double x, int digits);
 void qkv__json_put_value(qkv__json_writer *w, const char *key, const qkv__json_value *v);      /* numbers with 17 digits */
 void qkv__json_put_raw(qkv__json_writer *w, const char *key, const char *json, size_t length); /* is JSON already */
@@ -199,8 +199,10 @@ void qkv__json_put_raw(qkv__json_writer *w, const char *key, const char *json, s
 /* A key and its value are put apart: then the next value has none. For keys with a NUL. */
 void qkv__json_put_key(qkv__json_writer *w, const char *key, size_t length);
 
-/* The text of a member's value in the outermost object of a writer that replaces; NULL: it has none of this name. */
-const char *qkv__json_written(const qkv__json_writer *w, const char *key, size_t *length);
+/* Of a writer that replaces: whether its outermost object has a key; the value of one of its keys once more, null where it has
+ * none. */
+bool qkv__json_has(const qkv__json_writer *w, const char *key);
+void qkv__json_put_copy(qkv__json_writer *w, const char *key, const char *of);
 
 /* Writes the whole text and a line end as a file, or nothing; then frees it. The writer's own error, or those of
  * qkv_file_write(). */

@@ -73,13 +73,6 @@ static char *find_value(const qkv__json_writer *w, const char *key, char **end)
     return at + 4 + n + 3;
 }
 
-const char *qkv__json_written(const qkv__json_writer *w, const char *key, size_t *length)
-{
-    char *end, *value = find_value(w, key, &end);
-    if (value) *length = (size_t)(end - value);
-    return value;
-}
-
 static void reverse(char *from, char *end)
 {
     for (; from < end; from++) {
@@ -171,6 +164,26 @@ void qkv__json_put_raw(qkv__json_writer *w, const char *key, const char *json, s
     end_value(w);
 }
 
+bool qkv__json_has(const qkv__json_writer *w, const char *key)
+{
+    char *end;
+    return find_value(w, key, &end);
+}
+
+void qkv__json_put_copy(qkv__json_writer *w, const char *key, const char *of)
+{
+    char *end, *value = find_value(w, of, &end);
+    size_t at = value ? (size_t)(value - w->text) : 0, length = value ? (size_t)(end - value) : 0;
+    if (!value) {
+        qkv__json_put_null(w, key);
+        return;
+    }
+    begin_value(w, key);
+    if (!w->status) w->status = qkv__grow((void **)&w->text, &w->capacity, w->length + length + 1);
+    if (!w->status) put(w, w->text + at, length); /* which does not move any more */
+    end_value(w);
+}
+
 void qkv__json_put_string(qkv__json_writer *w, const char *key, const char *text, size_t length)
 {
     begin_value(w, key);
@@ -225,7 +238,7 @@ void qkv__json_put_value(qkv__json_writer *w, const char *key, const qkv__json_v
     case QKV__JSON_FALSE:
     case QKV__JSON_TRUE: qkv__json_put_bool(w, key, v->type == QKV__JSON_TRUE); return;
     case QKV__JSON_INT: qkv__json_put_int(w, key, v->of.whole); return;
-    case QKV__JSON_REAL: qkv__json_put_real(w, key, v->of.real, 17); return;
+    case QKV__JSON_REAL: qkv__json_put_real(w, key, v->of.real, QKV__JSON_DOUBLE); return;
     case QKV__JSON_STRING: qkv__json_put_string(w, key, v->of.text, v->n); return;
     case QKV__JSON_ARRAY:
     case QKV__JSON_OBJECT: break;

@@ -1,6 +1,6 @@
 /* average_models.c: one model out of several of one training, each in its folder. */
 #include "../base/file.h"
-#include "../io/json.h"
+#include "../base/json.h"
 #include "model_info.h"
 
 #include <limits.h>
@@ -34,25 +34,36 @@ static qkv_status compare_files(const char *first, const char *other)
 
 static bool is_ours(const char *family) { return family && !strcmp(family, "qkv"); }
 
-/* What models of ours of one kind may have or not: a length penalty, fitted to the weights, the sentences of a line and the codes
- * of languages. NULL for a file that is no JSON. */
-static json_t *read_kind(const char *path)
+/* Keys in which models of ours of one kind may differ. */
+static bool may_differ(const char *key)
 {
-    enum { LIMIT = 64 << 20 };
-    json_t *config;
-    if (qkv__json_read(path, LIMIT, &config)) return NULL;
-    bool is_own = is_ours(json_string_value(json_object_get(config, "model_type")));
     static const char *const keys[] = { "length_penalty", QKV__SENTENCES, "source_language", "target_language" };
-    for (int i = 0; i < 4 && is_own; i++) json_object_del(config, keys[i]);
-    return config;
+    for (int i = 0; i < 4; i++)
+        if (!strcmp(key, keys[i])) return true;
+    return false;
 }
 
+/* Whether b has what a has. */
+static bool has_members(const qkv__json_value *a, const qkv__json_value *b, bool is_own)
+{
+    const char *key;
+    for (size_t i = 0; (key = qkv__json_key(a, i)); i++)
+        if (!(is_own && may_differ(key)) && !qkv__json_equal(qkv__json_at(a, i), qkv__json_get(b, key))) return false;
+    return true;
+}
+
+/* False also for files that are no JSON. */
 static bool are_of_one_kind(const char *first, const char *other)
 {
-    json_t *a = read_kind(first), *b = read_kind(other);
-    bool alike = a && b && json_equal(a, b);
-    json_decref(a);
-    json_decref(b);
+    enum { LIMIT = 64 << 20 };
+    qkv__json_doc a, b = { 0 };
+    bool alike = !qkv__json_load(first, LIMIT, &a) && !qkv__json_load(other, LIMIT, &b);
+    bool is_own = is_ours(qkv__json_get_text(a.top, "model_type"));
+    alike = alike && qkv__json_type_of(a.top) == qkv__json_type_of(b.top);
+    if (alike && qkv__json_is_object(a.top)) alike = has_members(a.top, b.top, is_own) && has_members(b.top, a.top, is_own);
+    else alike = alike && qkv__json_equal(a.top, b.top);
+    qkv__json_free(&a);
+    qkv__json_free(&b);
     return alike;
 }
 

@@ -1,7 +1,6 @@
 /* config.c: a model's options as keys of config.json. qkv/transformer.def says how each of ours is written and read. */
 #include "config.h"
 
-#include "../io/json.h"
 #include "../op/quantized.h"
 #include "model_info.h"
 
@@ -94,38 +93,38 @@ static qkv_status read_word(const char *path, const qkv__config_key *k, const ch
                      k->words[0].word, word ? word : "something else");
 }
 
-static qkv_status read_key(const char *path, const qkv__config_key *k, const json_t *value, qkv_transformer_opts *o)
+static qkv_status read_key(const char *path, const qkv__config_key *k, const qkv__json_value *value, qkv_transformer_opts *o)
 {
     void *to = (char *)o + k->at;
-    json_int_t whole = json_integer_value(value);
+    int64_t whole = qkv__json_int(value);
     switch (k->type) {
     case QKV__COUNT:
-        if (!json_is_integer(value) || whole < 0) return wrong(path, k, "a whole number, at least 0");
+        if (!qkv__json_is_int(value) || whole < 0) return wrong(path, k, "a whole number, at least 0");
         *(int64_t *)to = whole;
         return QKV_OK;
     case QKV__INT:
-        if (!json_is_integer(value) || whole < 0 || whole > 10000) return wrong(path, k, "a whole number from 0 to 10000");
+        if (!qkv__json_is_int(value) || whole < 0 || whole > 10000) return wrong(path, k, "a whole number from 0 to 10000");
         *(int *)to = (int)whole;
         return QKV_OK;
     case QKV__FLAG:
     case QKV__UNLESS:
-        if (!json_is_boolean(value)) return wrong(path, k, "true or false");
-        *(int *)to = json_is_true(value) == (k->type == QKV__FLAG);
+        if (!qkv__json_is_bool(value)) return wrong(path, k, "true or false");
+        *(int *)to = qkv__json_is_true(value) == (k->type == QKV__FLAG);
         return QKV_OK;
     case QKV__NUMBER:
-        if (!json_is_number(value) || !isfinite((float)json_number_value(value))) return wrong(path, k, "a finite number");
-        *(float *)to = (float)json_number_value(value);
+        if (!qkv__json_is_number(value) || !isfinite((float)qkv__json_number(value))) return wrong(path, k, "a finite number");
+        *(float *)to = (float)qkv__json_number(value);
         return QKV_OK;
-    default: return read_word(path, k, json_string_value(value), to);
+    default: return read_word(path, k, qkv__json_text(value), to);
     }
 }
 
-qkv_status qkv__keys_read(const char *path, const qkv__config_key *k, const json_t *config, qkv_transformer_opts *o)
+qkv_status qkv__keys_read(const char *path, const qkv__config_key *k, const qkv__json_value *config, qkv_transformer_opts *o)
 {
     qkv_status status = QKV_OK;
     for (; k->name && !status; k++) {
-        const json_t *value = json_object_get(config, k->name);
-        if (k->optional && (!value || json_is_null(value))) continue;
+        const qkv__json_value *value = qkv__json_get(config, k->name);
+        if (k->optional && (!value || qkv__json_is_null(value))) continue;
         if (value) status = read_key(path, k, value, o);
         else status = qkv__fail(QKV_FORMAT, "%s: key \"%s\" is missing", path, k->name);
     }
@@ -142,17 +141,17 @@ static bool is_key(const char *name)
 }
 
 /* "labels": one name for each class; it may be missing. */
-static qkv_status read_labels(const char *path, const json_t *list, int64_t classes, qkv__labels *out)
+static qkv_status read_labels(const char *path, const qkv__json_value *list, int64_t classes, qkv__labels *out)
 {
-    size_t n = json_array_size(list), bytes = sizeof(const char *) * n;
+    size_t n = qkv__json_size(list), bytes = sizeof(const char *) * n;
     if (!list) return QKV_OK;
-    if (!json_is_array(list) || (int64_t)n != classes)
+    if (!qkv__json_is_array(list) || (int64_t)n != classes)
         return qkv__fail(QKV_FORMAT, "%s: key \"labels\": expected a list of %lld names", path, (long long)classes);
     if (!n) return QKV_OK;
     const char **names = qkv__alloc(bytes);
     qkv_status status = names ? QKV_OK : QKV_MEMORY;
     for (size_t i = 0; i < n && !status; i++) {
-        names[i] = json_string_value(json_array_get(list, i));
+        names[i] = qkv__json_text(qkv__json_at(list, i));
         if (!names[i] || !*names[i])
             status = qkv__fail(QKV_FORMAT, "%s: key \"labels\": name %zu is empty or not text", path, i);
     }
@@ -161,11 +160,11 @@ static qkv_status read_labels(const char *path, const json_t *list, int64_t clas
     return status;
 }
 
-static qkv_status read_length_penalty(const char *path, const json_t *value, float *out)
+static qkv_status read_length_penalty(const char *path, const qkv__json_value *value, float *out)
 {
     *out = 0;
-    if (!value || json_is_null(value)) return QKV_OK;
-    float alpha = json_is_number(value) ? (float)json_number_value(value) : 0;
+    if (!value || qkv__json_is_null(value)) return QKV_OK;
+    float alpha = qkv__json_is_number(value) ? (float)qkv__json_number(value) : 0;
     if (!(alpha > 0 && alpha < QKV__LENGTH_PENALTY_END))
         return qkv__fail(QKV_FORMAT, "%s: key \"" LENGTH_PENALTY "\": expected a number above 0 and below %d", path,
                          QKV__LENGTH_PENALTY_END);
@@ -173,123 +172,113 @@ static qkv_status read_length_penalty(const char *path, const json_t *value, flo
     return QKV_OK;
 }
 
-static qkv_status read_sentences(const char *path, const json_t *value, int64_t *out)
+static qkv_status read_sentences(const char *path, const qkv__json_value *value, int64_t *out)
 {
     *out = 0;
-    if (!value || json_is_null(value)) return QKV_OK;
-    *out = json_integer_value(value);
+    if (!value || qkv__json_is_null(value)) return QKV_OK;
+    *out = qkv__json_int(value);
     if (*out >= 1) return QKV_OK;
     return qkv__fail(QKV_FORMAT, "%s: key \"" QKV__SENTENCES "\": expected a whole number from 1", path);
 }
 
-static qkv_status read_language(const char *path, const char *key, const json_t *value, char out[16])
+static qkv_status read_language(const char *path, const char *key, const qkv__json_value *value, char out[16])
 {
     *out = '\0';
-    if (!value || json_is_null(value)) return QKV_OK;
-    const char *code = json_string_value(value);
+    if (!value || qkv__json_is_null(value)) return QKV_OK;
+    const char *code = qkv__json_text(value);
     if (!code || !qkv__is_language_code(code))
         return qkv__fail(QKV_FORMAT, "%s: key \"%s\": expected the code of a language, such as \"en\"", path, key);
     strcpy(out, code);
     return QKV_OK;
 }
 
-qkv_status qkv__quantization_read(const char *path, const json_t *config, int *bits)
+qkv_status qkv__quantization_read(const char *path, const qkv__json_value *config, int *bits)
 {
-    const json_t *all = json_object_get(config, QUANTIZATION), *group = json_object_get(all, "group_size");
-    const char *method = json_string_value(json_object_get(all, "quant_method"));
-    *bits = (int)json_integer_value(json_object_get(all, "bits"));
-    if (!all || json_is_null(all)) return QKV_OK;
+    const qkv__json_value *all = qkv__json_get(config, QUANTIZATION), *group = qkv__json_get(all, "group_size");
+    const char *method = qkv__json_get_text(all, "quant_method");
+    *bits = (int)qkv__json_int(qkv__json_get(all, "bits"));
+    if (!all || qkv__json_is_null(all)) return QKV_OK;
     if (!method) return qkv__fail(QKV_FORMAT, "%s: key \"" QUANTIZATION "\": \"quant_method\" is missing or not text", path);
     if (strcmp(method, QKV__OWN_TYPE) != 0)
         return qkv__fail(QKV_UNSUPPORTED,
                          "%s: weights that were quantized by \"%.40s\" are not read: take the model that they were made of",
                          path, method);
-    if ((*bits != 8 && *bits != 4) || (group && json_integer_value(group) != QKV__GROUP))
+    if ((*bits != 8 && *bits != 4) || (group && qkv__json_int(group) != QKV__GROUP))
         return qkv__fail(QKV_FORMAT, "%s: key \"" QUANTIZATION "\": expected 8 bits, or 4 in groups of %d", path, QKV__GROUP);
     return QKV_OK;
 }
 
-bool qkv__quantization_write(int bits, json_t *config)
+void qkv__quantization_write(int bits, qkv__json_writer *w)
 {
-    if (!bits) return true;
-    json_t *all = json_pack("{s:s, s:i}", "quant_method", QKV__OWN_TYPE, "bits", bits);
-    if (all && bits == 4) json_object_set_new(all, "group_size", json_integer(QKV__GROUP));
-    return !json_object_set_new(config, QUANTIZATION, all);
+    if (!bits) return;
+    qkv__json_open_object(w, QUANTIZATION);
+    qkv__json_put_text(w, "quant_method", QKV__OWN_TYPE);
+    qkv__json_put_int(w, "bits", bits);
+    if (bits == 4) qkv__json_put_int(w, "group_size", QKV__GROUP);
+    qkv__json_close(w);
 }
 
-qkv_status qkv__config_read(const char *path, json_t *config, qkv_transformer_opts *o, qkv__labels *labels,
+qkv_status qkv__config_read(const char *path, const qkv__json_value *config, qkv_transformer_opts *o, qkv__labels *labels,
                             qkv__config_extras *extras)
 {
     const char *name;
-    json_t *value;
     *o = QKV_OPTS(qkv_transformer_opts);
-    json_object_foreach (config, name, value)
+    for (size_t i = 0; (name = qkv__json_key(config, i)); i++)
         if (!is_key(name)) return qkv__fail(QKV_FORMAT, "%s: key \"%.60s\" is unknown", path, name);
     qkv_status status = qkv__keys_read(path, keys, config, o);
-    if (!status) status = read_length_penalty(path, json_object_get(config, LENGTH_PENALTY), &extras->length_penalty);
-    if (!status) status = read_sentences(path, json_object_get(config, QKV__SENTENCES), &extras->sentences);
+    if (!status) status = read_length_penalty(path, qkv__json_get(config, LENGTH_PENALTY), &extras->length_penalty);
+    if (!status) status = read_sentences(path, qkv__json_get(config, QKV__SENTENCES), &extras->sentences);
     const char *const language_keys[] = { SOURCE_LANGUAGE, TARGET_LANGUAGE };
     char *const languages[] = { extras->source_language, extras->target_language };
     for (int i = 0; i < 2 && !status; i++)
-        status = read_language(path, language_keys[i], json_object_get(config, language_keys[i]), languages[i]);
-    return status ? status : read_labels(path, json_object_get(config, "labels"), o->classes, labels);
+        status = read_language(path, language_keys[i], qkv__json_get(config, language_keys[i]), languages[i]);
+    return status ? status : read_labels(path, qkv__json_get(config, "labels"), o->classes, labels);
 }
 
 /* ---- writing ---- */
 
-static json_t *word_of(const qkv__enum_name *words, int value)
+static void put_word(qkv__json_writer *w, const qkv__config_key *k, int value)
 {
-    while (words->word && words->value != value) words++;
-    return words->word ? json_string(words->word) : NULL;
+    const qkv__enum_name *name = k->words;
+    while (name->word && name->value != value) name++;
+    if (name->word) qkv__json_put_text(w, k->name, name->word);
+    else if (!w->status) w->status = qkv__fail(QKV_UNSUPPORTED, "key \"%s\": there is no word for %d", k->name, value);
 }
 
-static json_t *value_of(const qkv__config_key *k, const qkv_transformer_opts *o)
+void qkv__keys_write(const qkv__config_key *k, const qkv_transformer_opts *o, qkv__json_writer *w)
 {
-    const void *from = (const char *)o + k->at;
-    switch (k->type) {
-    case QKV__COUNT: return json_integer(*(const int64_t *)from);
-    case QKV__INT: return json_integer(*(const int *)from);
-    case QKV__FLAG: return json_boolean(*(const int *)from);
-    case QKV__UNLESS: return json_boolean(!*(const int *)from);
-    case QKV__NUMBER: return json_real((double)*(const float *)from);
-    default: return word_of(k->words, *(const int *)from);
-    }
-}
-
-bool qkv__keys_write(const qkv__config_key *k, const qkv_transformer_opts *o, json_t *config)
-{
-    for (; k->name; k++)
-        if (json_object_set_new(config, k->name, value_of(k, o))) return false;
-    return true;
-}
-
-static json_t *list_of(const qkv__labels *labels)
-{
-    json_t *list = json_array();
-    for (int64_t i = 0; list && i < labels->n; i++)
-        if (json_array_append_new(list, json_string(labels->names[i]))) {
-            json_decref(list);
-            list = NULL;
+    for (; k->name; k++) {
+        const void *from = (const char *)o + k->at;
+        switch (k->type) {
+        case QKV__COUNT: qkv__json_put_int(w, k->name, *(const int64_t *)from); break;
+        case QKV__INT: qkv__json_put_int(w, k->name, *(const int *)from); break;
+        case QKV__FLAG: qkv__json_put_bool(w, k->name, *(const int *)from); break;
+        case QKV__UNLESS: qkv__json_put_bool(w, k->name, !*(const int *)from); break;
+        case QKV__NUMBER: qkv__json_put_real(w, k->name, (double)*(const float *)from, QKV__JSON_FLOAT); break;
+        default: put_word(w, k, *(const int *)from);
         }
-    return list;
+    }
 }
 
 qkv_status qkv__config_write(const char *path, const qkv_transformer_opts *o, const qkv__labels *labels,
                              const qkv_model_info *info, int bits)
 {
-    json_t *config = json_pack("{s:s}", "model_type", QKV__OWN_TYPE);
-    bool ok = config && qkv__keys_write(keys, o, config);
-    if (ok && labels->n) ok = !json_object_set_new(config, "labels", list_of(labels));
-    ok = ok && qkv__problem_write(info, config) && qkv__quantization_write(bits, config);
+    qkv__json_writer w = { .style = QKV__JSON_LINES };
+    qkv__json_open_object(&w, NULL);
+    qkv__json_put_text(&w, "model_type", QKV__OWN_TYPE);
+    qkv__keys_write(keys, o, &w);
+    if (labels->n) qkv__json_open_array(&w, "labels");
+    for (int64_t i = 0; i < labels->n; i++) qkv__json_put_text(&w, NULL, labels->names[i]);
+    if (labels->n) qkv__json_close(&w);
+    qkv__problem_write(info, &w);
+    qkv__quantization_write(bits, &w);
     float length_penalty = qkv__info_is_published(info) ? 0 : info->length_penalty; /* by another formula */
-    if (ok && length_penalty > 0) ok = !json_object_set_new(config, LENGTH_PENALTY, json_real((double)length_penalty));
-    bool has_sentences = info->sentences > 1 && !qkv__info_is_published(info);
-    if (ok && has_sentences) ok = !json_object_set_new(config, QKV__SENTENCES, json_integer(info->sentences));
+    if (length_penalty > 0) qkv__json_put_real(&w, LENGTH_PENALTY, (double)length_penalty, QKV__JSON_FLOAT);
+    if (info->sentences > 1 && !qkv__info_is_published(info)) qkv__json_put_int(&w, QKV__SENTENCES, info->sentences);
     const char *const languages[] = { info->source_language, info->target_language };
     for (int i = 0; i < 2; i++)
-        if (ok && *languages[i] && !qkv__info_is_published(info))
-            ok = !json_object_set_new(config, i ? TARGET_LANGUAGE : SOURCE_LANGUAGE, json_string(languages[i]));
-    qkv_status status = qkv__json_write(path, ok ? config : NULL);
-    json_decref(config);
-    return status;
+        if (*languages[i] && !qkv__info_is_published(info))
+            qkv__json_put_text(&w, i ? TARGET_LANGUAGE : SOURCE_LANGUAGE, languages[i]);
+    qkv__json_close(&w);
+    return qkv__json_save(&w, path);
 }

@@ -4,9 +4,8 @@
 
 #include <qkv/model.h>
 
-#include "../base/status.h"
+#include "../base/json.h"
 
-#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -58,18 +57,19 @@ enum {
 };
 
 /* Reads keys up to one without a name. FORMAT for a key that is missing or of another type, UNSUPPORTED for an unknown word. */
-qkv_status qkv__keys_read(const char *path, const qkv__config_key *keys, const json_t *config, qkv_transformer_opts *o);
+qkv_status qkv__keys_read(const char *path, const qkv__config_key *keys, const qkv__json_value *config,
+                          qkv_transformer_opts *o);
 
-/* Adds them to config; false when memory is out. */
-bool qkv__keys_write(const qkv__config_key *keys, const qkv_transformer_opts *o, json_t *config);
+/* Adds them. */
+void qkv__keys_write(const qkv__config_key *keys, const qkv_transformer_opts *o, qkv__json_writer *w);
 
 /* ---- our own config.json ---- */
 #define QKV__OWN_TYPE "qkv"
 
 /* "quantization_config": of matrices that lie in 8 or 4 bits; *bits is 0 where there is none. FORMAT; UNSUPPORTED for another
- * method than ours. Adding it does nothing for 0 bits, and gives false when memory is out. */
-qkv_status qkv__quantization_read(const char *path, const json_t *config, int *bits);
-bool qkv__quantization_write(int bits, json_t *config);
+ * method than ours. Adding it does nothing for 0 bits. */
+qkv_status qkv__quantization_read(const char *path, const qkv__json_value *config, int *bits);
+void qkv__quantization_write(int bits, qkv__json_writer *w);
 
 /* Optional keys of our config.json: 0 and "" if missing. */
 typedef struct qkv__config_extras {
@@ -79,7 +79,7 @@ typedef struct qkv__config_extras {
 } qkv__config_extras;
 
 /* FORMAT, UNSUPPORTED; IO; MEMORY. */
-qkv_status qkv__config_read(const char *path, json_t *config, qkv_transformer_opts *o, qkv__labels *labels,
+qkv_status qkv__config_read(const char *path, const qkv__json_value *config, qkv_transformer_opts *o, qkv__labels *labels,
                             qkv__config_extras *extras);
 qkv_status qkv__config_write(const char *path, const qkv_transformer_opts *o, const qkv__labels *labels,
                              const qkv_model_info *info, int bits);

@@ -2,7 +2,8 @@
 #include "export.h"
 
 #include "../base/file.h"
-#include "../io/json.h"
+#include "../base/json.h"
+#include "../token/pipeline.h"
 #include "export_folder.h"
 #include "model_info.h"
 
@@ -29,50 +30,67 @@ static const char *architecture(const qkv__family *f, const qkv_transformer_opts
     return a->name ? a->name : f->architectures[0].name;
 }
 
-static bool put_fixed(const qkv__fixed *f, json_t *config)
+static void put_fixed(const qkv__fixed *f, qkv__json_writer *w)
 {
     for (; f->key; f++)
-        if (json_object_set_new(config, f->key, f->word ? json_string(f->word) : json_boolean(f->flag))) return false;
-    return true;
+        if (f->word) qkv__json_put_text(w, f->key, f->word);
+        else qkv__json_put_bool(w, f->key, f->flag);
 }
 
-static bool put_labels(const qkv__labels *labels, json_t *config)
+/* Of classes of one name the last is that of the name. */
+static void put_ids(const qkv__labels *labels, qkv__json_writer *w)
 {
-    json_t *names = json_object(), *ids = json_object();
-    bool ok = names && ids;
-    for (int64_t i = 0; ok && i < labels->n; i++) {
+    qkv__added all;
+    qkv_status status = qkv__added_begin(&all, (size_t)labels->n);
+    for (int64_t i = 0; i < labels->n && !status; i++) status = qkv__added_set(&all, (size_t)i, labels->names[i], -1);
+    if (!status) status = qkv__added_end(&all);
+    for (int64_t i = 0; i < labels->n && !status; i++)
+        all.ids[qkv_tokenizer_find(all.spellings, labels->names[i])] = (int32_t)i;
+    qkv__json_open_object(w, "label2id");
+    for (int64_t i = 0; i < labels->n && !status; i++) {
+        int32_t *id = &all.ids[qkv_tokenizer_find(all.spellings, labels->names[i])];
+        if (*id >= 0) qkv__json_put_int(w, labels->names[i], *id);
+        *id = -1;
+    }
+    qkv__json_close(w);
+    qkv__added_free(&all);
+    if (status && !w->status) w->status = status;
+}
+
+static void put_labels(const qkv__labels *labels, qkv__json_writer *w)
+{
+    if (!labels->n) return;
+    qkv__json_open_object(w, "id2label");
+    for (int64_t i = 0; i < labels->n; i++) {
         char key[32];
         snprintf(key, sizeof key, "%lld", (long long)i);
-        ok = !json_object_set_new(names, key, json_string(labels->names[i])) &&
-             !json_object_set_new(ids, labels->names[i], json_integer(i));
+        qkv__json_put_text(w, key, labels->names[i]);
     }
-    if (ok && labels->n) ok = !json_object_set(config, "id2label", names) && !json_object_set(config, "label2id", ids);
-    json_decref(names);
-    json_decref(ids);
-    return ok;
+    qkv__json_close(w);
+    put_ids(labels, w);
 }
 
 /* The tokens of a text that a decoder was trained on: --context of its training, as its record has it. */
-static json_int_t trained_context(const qkv_model *m)
+static int64_t trained_context(const qkv_model *m)
 {
     enum { RECORD_BYTES = 16 << 20, UNKNOWN = 2048 }; /* which other programs take where nothing says it */
     char path[4096];
-    json_t *record = NULL;
+    qkv__json_doc record = { 0 };
     const char *origin = qkv__model_folder(m);
     snprintf(path, sizeof path, "%.4000s/training.json", origin ? origin : "");
-    if (origin && qkv__file_exists(path)) qkv__json_read(path, RECORD_BYTES, &record);
-    const char *said = json_string_value(json_object_get(json_object_get(record, "options"), "context"));
-    json_int_t n = said ? strtol(said, NULL, 10) : 0;
-    json_decref(record);
+    if (origin && qkv__file_exists(path)) qkv__json_load(path, RECORD_BYTES, &record);
+    const char *said = qkv__json_get_text(qkv__json_get(record.top, "options"), "context");
+    int64_t n = said ? strtol(said, NULL, 10) : 0;
+    qkv__json_free(&record);
     return n > 0 && n <= INT32_MAX ? n : UNKNOWN;
 }
 
 /* Other programs look for "max_position_embeddings", also where positions are rotary and no weight tells how many there are. */
-static bool put_context(const qkv_model *m, const qkv_transformer_opts *o, json_t *config)
+static void put_context(const qkv_model *m, const qkv_transformer_opts *o, qkv__json_writer *w)
 {
-    if (o->positions != QKV_POSITION_ROTARY || !o->decoder_layers || json_object_get(config, "max_position_embeddings"))
-        return true;
-    return !json_object_set_new(config, "max_position_embeddings", json_integer(trained_context(m)));
+    static const char key[] = "max_position_embeddings";
+    if (o->positions != QKV_POSITION_ROTARY || !o->decoder_layers || qkv__json_has(w, key)) return;
+    qkv__json_put_int(w, key, trained_context(m));
 }
 
 qkv_status qkv__export_config(const char *path, const qkv__family *f, const qkv_model *m, const qkv__labels *labels)
@@ -80,14 +98,22 @@ qkv_status qkv__export_config(const char *path, const qkv__family *f, const qkv_
     int32_t end;
     const qkv_transformer_opts o = settled(qkv_transformer_options(qkv_model_transformer(m)));
     const qkv_model_info info = qkv__exported_info(m, &end);
-    json_t *config = json_pack("{s:s, s:[s], s:s}", "model_type", f->type, "architectures", architecture(f, &o), "torch_dtype",
-                               "float32");
-    bool ok = config && qkv__keys_write(f->keys, &o, config) && put_fixed(f->fixed, config);
-    ok = ok && qkv__model_info_write(&info, config) && f->write(&o, config) && put_labels(labels, config);
-    ok = ok && put_context(m, &o, config) && qkv__write_divisors(qkv_model_transformer(m), config);
-    ok = ok && qkv__quantization_write(qkv__params_bits(qkv_model_params(m)), config);
-    if (ok && o.classes && !labels->n) ok = !json_object_set_new(config, "num_labels", json_integer(o.classes));
-    qkv_status status = qkv__json_write(path, ok ? config : NULL);
-    json_decref(config);
-    return status;
+    qkv__json_writer w = { .style = QKV__JSON_LINES, .replaces = true };
+    qkv__json_open_object(&w, NULL);
+    qkv__json_put_text(&w, "model_type", f->type);
+    qkv__json_open_array(&w, "architectures");
+    qkv__json_put_text(&w, NULL, architecture(f, &o));
+    qkv__json_close(&w);
+    qkv__json_put_text(&w, "torch_dtype", "float32");
+    qkv__keys_write(f->keys, &o, &w);
+    put_fixed(f->fixed, &w);
+    qkv__model_info_write(&info, &w);
+    f->write(&o, &w);
+    put_labels(labels, &w);
+    put_context(m, &o, &w);
+    qkv__write_divisors(qkv_model_transformer(m), &w);
+    qkv__quantization_write(qkv__params_bits(qkv_model_params(m)), &w);
+    if (o.classes && !labels->n) qkv__json_put_int(&w, "num_labels", o.classes);
+    qkv__json_close(&w);
+    return qkv__json_save(&w, path);
 }

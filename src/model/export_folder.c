@@ -2,14 +2,13 @@
  * called, how to search, and the card. */
 #include "export_folder.h"
 
-#include "../io/json.h"
+#include "../base/json.h"
 #include "../token/tokenizer.h"
 #include "model_card.h"
 #include "model_info.h"
 #include "special_tokens.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static qkv_status name_export(const char *folder, const char *name, char path[4096])
@@ -18,75 +17,88 @@ static qkv_status name_export(const char *folder, const char *name, char path[40
     return qkv__fail(QKV_LIMIT, "%.60s...: the path is longer than 4096 bytes", folder);
 }
 
-static qkv_status put_json(const char *folder, const char *name, json_t *value)
+static qkv_status save_in(const char *folder, const char *name, qkv__json_writer *w)
 {
     char path[4096];
     qkv_status status = name_export(folder, name, path);
-    if (!status) status = qkv__json_write(path, value);
-    json_decref(value);
+    if (!status) return qkv__json_save(w, path);
+    qkv__json_writer_free(w);
     return status;
 }
 
 /* ---- what stands around a text ---- */
 
-typedef struct processor {
-    const qkv_tokenizer *t;
-    json_t *specials;
-    bool ok;
-} processor;
-
-static void put_text(processor *p, json_t *items, const char *which, int32_t type)
+static void put_item(qkv__json_writer *w, const char *kind, const char *name, int32_t type)
 {
-    json_t *item = json_pack("{s:{s:s, s:i}}", "Sequence", "id", which, "type_id", (int)type);
-    p->ok = p->ok && !json_array_append_new(items, item);
+    qkv__json_open_object(w, NULL);
+    qkv__json_open_object(w, kind);
+    qkv__json_put_text(w, "id", name);
+    qkv__json_put_int(w, "type_id", type);
+    qkv__json_close(w);
+    qkv__json_close(w);
 }
 
-static void put_run(processor *p, json_t *items, const qkv__id_run *run, int32_t type)
+static void put_run(qkv__json_writer *w, const qkv_tokenizer *t, const qkv__id_run *run, int32_t type)
 {
-    for (int i = 0; i < run->n && p->ok; i++) {
-        const char *spelling = qkv_tokenizer_token(p->t, run->ids[i]);
-        json_t *item = json_pack("{s:{s:s, s:i}}", "SpecialToken", "id", spelling, "type_id", (int)type);
-        json_t *special = json_pack("{s:s, s:[i], s:[s]}", "id", spelling, "ids", (int)run->ids[i], "tokens", spelling);
-        p->ok = !json_array_append_new(items, item) && !json_object_set_new(p->specials, spelling, special);
-    }
+    for (int i = 0; i < run->n; i++) put_item(w, "SpecialToken", qkv_tokenizer_token(t, run->ids[i]), type);
 }
 
-static json_t *template_items(processor *p, const qkv__wrap *w, bool is_pair)
+static void put_template(qkv__json_writer *w, const char *key, const qkv_tokenizer *t, const qkv__wrap *around, bool is_pair)
 {
-    json_t *items = json_array();
-    p->ok = p->ok && items;
-    put_run(p, items, &w->before, w->first_type);
-    put_text(p, items, "A", w->first_type);
+    qkv__json_open_array(w, key);
+    put_run(w, t, &around->before, around->first_type);
+    put_item(w, "Sequence", "A", around->first_type);
     if (is_pair) {
-        put_run(p, items, &w->between, w->first_type);
-        put_text(p, items, "B", w->second_type);
+        put_run(w, t, &around->between, around->first_type);
+        put_item(w, "Sequence", "B", around->second_type);
     }
-    put_run(p, items, &w->after, w->after_type);
-    return items;
+    put_run(w, t, &around->after, around->after_type);
+    qkv__json_close(w);
 }
 
-/* As text, which is yours to free(); NULL without memory. */
-static char *post_processor(const qkv__special_tokens *f, const qkv_tokenizer *t)
+/* Each token of the templates once. */
+static void put_specials(qkv__json_writer *w, const qkv_tokenizer *t, const qkv__special_tokens *f)
 {
-    processor p = { .t = t, .specials = json_object(), .ok = true };
-    p.ok = p.specials != NULL;
-    json_t *single = template_items(&p, &f->single, false), *pair = template_items(&p, &f->pair, true);
-    json_t *all = json_pack("{s:s, s:o, s:o, s:o}", "type", "TemplateProcessing", "single", single, "pair", pair,
-                            "special_tokens", p.specials);
-    char *text = all && p.ok ? json_dumps(all, 0) : NULL;
-    json_decref(all);
-    return text;
+    const qkv__id_run *const runs[] = { &f->single.before, &f->single.after, &f->pair.before, &f->pair.between,
+                                        &f->pair.after };
+    int32_t seen[5 * QKV__ID_RUN];
+    int n = 0;
+    for (int k = 0; k < 5; k++)
+        for (int i = 0; i < runs[k]->n; i++) {
+            int32_t id = runs[k]->ids[i];
+            int at = 0;
+            while (at < n && seen[at] != id) at++;
+            if (at < n) continue;
+            seen[n++] = id;
+            const char *spelling = qkv_tokenizer_token(t, id);
+            qkv__json_open_object(w, spelling);
+            qkv__json_put_text(w, "id", spelling);
+            qkv__json_open_array(w, "ids");
+            qkv__json_put_int(w, NULL, id);
+            qkv__json_close(w);
+            qkv__json_open_array(w, "tokens");
+            qkv__json_put_text(w, NULL, spelling);
+            qkv__json_close(w);
+            qkv__json_close(w);
+        }
 }
 
 static qkv_status save_framed(const qkv__special_tokens *f, const qkv_tokenizer *t, const char *folder, const char *name)
 {
     char path[4096];
+    qkv__json_writer w = { .style = QKV__JSON_SPACED };
     qkv_status status = name_export(folder, name, path);
     if (status) return status;
-    char *around = post_processor(f, t);
-    if (!around) return qkv__fail(QKV_MEMORY, "%s: out of memory while writing it", path);
-    status = qkv__tokenizer_save_framed(t, path, around);
-    free(around);
+    qkv__json_open_object(&w, NULL);
+    qkv__json_put_text(&w, "type", "TemplateProcessing");
+    put_template(&w, "single", t, &f->single, false);
+    put_template(&w, "pair", t, &f->pair, true);
+    qkv__json_open_object(&w, "special_tokens");
+    put_specials(&w, t, f);
+    qkv__json_close(&w);
+    qkv__json_close(&w);
+    status = w.status ? w.status : qkv__tokenizer_save_framed(t, path, w.text);
+    qkv__json_writer_free(&w);
     return status;
 }
 
@@ -100,29 +112,29 @@ static const struct {
                     { "mask_token", QKV_SPECIAL_MASK, false },   { "cls_token", QKV_SPECIAL_START, true },
                     { "sep_token", QKV_SPECIAL_END, true } };
 
-static json_t *name_tokens(const qkv__special_tokens *f)
+static void put_names(qkv__json_writer *w, const qkv__special_tokens *f)
 {
-    json_t *names = json_object();
-    bool is_encoder = !f->t->decoder_layers, ok = names != NULL;
-    for (size_t i = 0; i < sizeof token_names / sizeof *token_names && ok; i++)
+    bool is_encoder = !f->t->decoder_layers;
+    for (size_t i = 0; i < sizeof token_names / sizeof *token_names; i++)
         if ((is_encoder || !token_names[i].of_encoder) && qkv_tokenizer_find(f->source, token_names[i].spelling) >= 0)
-            ok = !json_object_set_new(names, token_names[i].key, json_string(token_names[i].spelling));
-    if (ok) return names;
-    json_decref(names);
-    return NULL;
+            qkv__json_put_text(w, token_names[i].key, token_names[i].spelling);
 }
 
-static json_t *describe_tokenizer(const qkv__special_tokens *f, const json_t *names)
+static qkv_status save_description(const qkv__special_tokens *f, const char *folder)
 {
-    json_t *all = json_pack("{s:s, s:b, s:[s, s]}", "tokenizer_class", "PreTrainedTokenizerFast",
-                            "clean_up_tokenization_spaces", 0, "model_input_names", "input_ids", "attention_mask");
-    bool ok = all && !json_object_update(all, (json_t *)(uintptr_t)names);
-    if (ok && f->max_tokens) ok = !json_object_set_new(all, "model_max_length", json_integer(f->max_tokens));
-    if (ok && f->t->token_types)
-        ok = !json_array_append_new(json_object_get(all, "model_input_names"), json_string("token_type_ids"));
-    if (ok) return all;
-    json_decref(all);
-    return NULL;
+    qkv__json_writer w = { .style = QKV__JSON_LINES };
+    qkv__json_open_object(&w, NULL);
+    qkv__json_put_text(&w, "tokenizer_class", "PreTrainedTokenizerFast");
+    qkv__json_put_bool(&w, "clean_up_tokenization_spaces", false);
+    qkv__json_open_array(&w, "model_input_names");
+    qkv__json_put_text(&w, NULL, "input_ids");
+    qkv__json_put_text(&w, NULL, "attention_mask");
+    if (f->t->token_types) qkv__json_put_text(&w, NULL, "token_type_ids");
+    qkv__json_close(&w);
+    put_names(&w, f);
+    if (f->max_tokens) qkv__json_put_int(&w, "model_max_length", f->max_tokens);
+    qkv__json_close(&w);
+    return save_in(folder, "tokenizer_config.json", &w);
 }
 
 static bool is_trained_here(const qkv_tokenizer *t) { return t && !t->pipeline; }
@@ -134,11 +146,13 @@ static qkv_status export_tokenizers(const qkv_model *m, const char *folder)
     if (!status) status = save_framed(&f, f.source, folder, "tokenizer.json");
     if (!status && f.target != f.source) status = save_framed(&f, f.target, folder, "target_tokenizer.json");
     if (status) return status;
-    json_t *names = name_tokens(&f), *config = names ? describe_tokenizer(&f, names) : NULL;
-    status = put_json(folder, "tokenizer_config.json", config);
-    if (!status) return put_json(folder, "special_tokens_map.json", names);
-    json_decref(names);
-    return status;
+    status = save_description(&f, folder);
+    if (status) return status;
+    qkv__json_writer w = { .style = QKV__JSON_LINES };
+    qkv__json_open_object(&w, NULL);
+    put_names(&w, &f);
+    qkv__json_close(&w);
+    return save_in(folder, "special_tokens_map.json", &w);
 }
 
 /* ---- other shapes ---- */
@@ -191,10 +205,11 @@ static qkv_status export_generation(const qkv_model *m, const char *folder)
     if (!info.max_new && !info.max_length) info.max_new = info.can & QKV_ABILITY_TRANSLATE ? MOST_TRANSLATED : MOST_GENERATED;
     info.context = 0;
     info.summary = (qkv_summary_params){ 0 };
-    json_t *config = json_object();
-    if (config && qkv__model_info_write(&info, config)) return put_json(folder, "generation_config.json", config);
-    json_decref(config);
-    return qkv__fail(QKV_MEMORY, "%s: out of memory while writing it", folder);
+    qkv__json_writer w = { .style = QKV__JSON_LINES, .replaces = true };
+    qkv__json_open_object(&w, NULL);
+    qkv__model_info_write(&info, &w);
+    qkv__json_close(&w);
+    return save_in(folder, "generation_config.json", &w);
 }
 
 qkv_status qkv__export_folder(const qkv_model *m, const char *folder, const char *family)

@@ -2,7 +2,6 @@
 #include "family.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const qkv__family *const families[] = {
@@ -28,11 +27,11 @@ static const char *type_with(const char *architecture)
     return NULL;
 }
 
-const char *qkv__model_type(const json_t *config)
+const char *qkv__model_type(const qkv__json_value *config)
 {
-    const json_t *said = json_object_get(config, "model_type");
-    const char *name = json_string_value(json_array_get(json_object_get(config, "architectures"), 0));
-    return !said && name ? type_with(name) : json_string_value(said);
+    const qkv__json_value *said = qkv__json_get(config, "model_type");
+    const char *name = qkv__json_text(qkv__json_at(qkv__json_get(config, "architectures"), 0));
+    return !said && name ? type_with(name) : qkv__json_text(said);
 }
 
 const char *qkv__family_names(void)
@@ -52,32 +51,35 @@ const qkv__enum_name qkv__published_activations[] = {
     { "swish", QKV_ACTIVATION_SILU },          { NULL, 0 }
 };
 
-json_t *qkv__value(const qkv__published *p, const char *key)
+const qkv__json_value *qkv__value(const qkv__published *p, const char *key)
 {
-    json_object_del(p->unread, key);
-    return json_object_get(p->config, key);
+    size_t i = qkv__json_find(p->config, key, strlen(key));
+    if (p->is_read && i != SIZE_MAX) p->is_read[i] = true;
+    return qkv__json_at(p->config, i);
 }
 
-json_t *qkv__get(const qkv__published *p, const char *key)
+const qkv__json_value *qkv__get(const qkv__published *p, const char *key)
 {
-    json_t *value = qkv__value(p, key);
-    return json_is_null(value) ? NULL : value;
+    const qkv__json_value *value = qkv__value(p, key);
+    return qkv__json_is_null(value) ? NULL : value;
 }
 
 bool qkv__is_true(const qkv__published *p, const char *key, bool missing)
 {
-    const json_t *value = qkv__get(p, key);
-    return value ? json_is_true(value) : missing;
+    const qkv__json_value *value = qkv__get(p, key);
+    return value ? qkv__json_is_true(value) : missing;
 }
 
 /* With the value, where it is short. */
 qkv_status qkv__unsupported(const qkv__published *p, const char *key, const char *supported)
 {
-    char *value = json_dumps(json_object_get(p->config, key), JSON_ENCODE_ANY | JSON_COMPACT);
-    bool is_short = value && strlen(value) <= 60;
+    const qkv__json_value *value = qkv__json_get(p->config, key);
+    qkv__json_writer w = { 0 };
+    if (value) qkv__json_put_value(&w, NULL, value);
+    bool is_short = w.text && !w.status && w.length <= 60;
     qkv_status status = qkv__fail(QKV_UNSUPPORTED, "%s: key \"%s\"%s%s: only %s is supported", p->path, key,
-                                  is_short ? " is " : "", is_short ? value : "", supported);
-    free(value);
+                                  is_short ? " is " : "", is_short ? w.text : "", supported);
+    qkv__json_writer_free(&w);
     return status;
 }
 
@@ -90,10 +92,10 @@ qkv_status qkv__read_keys(const qkv__published *p, const qkv__config_key *keys, 
 static qkv_status check_fixed(const qkv__published *p, const qkv__fixed *f)
 {
     for (; f->key; f++) {
-        const json_t *value = qkv__get(p, f->key);
-        const char *word = json_string_value(value);
-        bool right = !value ||
-                     (f->word ? word && !strcmp(word, f->word) : json_is_boolean(value) && json_is_true(value) == f->flag);
+        const qkv__json_value *value = qkv__get(p, f->key);
+        const char *word = qkv__json_text(value);
+        bool right = !value || (f->word ? word && !strcmp(word, f->word)
+                                        : qkv__json_is_bool(value) && qkv__json_is_true(value) == f->flag);
         if (!right) return qkv__unsupported(p, f->key, f->word ? f->word : f->flag ? "true" : "false");
     }
     return QKV_OK;
@@ -101,9 +103,9 @@ static qkv_status check_fixed(const qkv__published *p, const qkv__fixed *f)
 
 qkv_status qkv__count_labels(const qkv__published *p, int64_t *n)
 {
-    const json_t *names = qkv__get(p, "id2label"), *count = qkv__get(p, "num_labels");
-    *n = names ? (int64_t)json_object_size(names) : count ? json_integer_value(count) : 2;
-    if ((names && !json_is_object(names)) || *n < 1)
+    const qkv__json_value *names = qkv__get(p, "id2label"), *count = qkv__get(p, "num_labels");
+    *n = names ? (int64_t)qkv__json_size(names) : count ? qkv__json_int(count) : 2;
+    if ((names && !qkv__json_is_object(names)) || *n < 1)
         return qkv__fail(QKV_FORMAT, "%s: key \"%s\": expected at least one class", p->path, names ? "id2label" : "num_labels");
     return QKV_OK;
 }
@@ -168,10 +170,10 @@ bool qkv__has_tensor(const qkv__published *p, const qkv__family *f, const char *
 /* The parts that the architecture needs, and those that the file has besides. */
 static qkv_status find_parts(const qkv__family *f, const qkv__published *p, int *parts)
 {
-    const json_t *list = qkv__get(p, "architectures");
-    const char *name = json_string_value(json_array_get(list, 0));
+    const qkv__json_value *list = qkv__get(p, "architectures");
+    const char *name = qkv__json_text(qkv__json_at(list, 0));
     const qkv__architecture *a = f->architectures;
-    if (list && !name && (!json_is_array(list) || json_array_size(list)))
+    if (list && !name && (!qkv__json_is_array(list) || qkv__json_size(list)))
         return qkv__fail(QKV_FORMAT, "%s: key \"architectures\": expected a list of names", p->path);
     while (name && a->name && strcmp(a->name, name)) a++;
     if (!a->name)
@@ -192,8 +194,8 @@ static qkv_status check_flags(const qkv__published *p)
                                          "do_sample",           "norm_bias",       "decoder_bias",
                                          "classifier_bias" };
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
-        const json_t *value = json_object_get(p->config, flags[i]); /* not read by this */
-        if (value && !json_is_null(value) && !json_is_boolean(value))
+        const qkv__json_value *value = qkv__json_get(p->config, flags[i]); /* not read by this */
+        if (value && !qkv__json_is_null(value) && !qkv__json_is_bool(value))
             return qkv__fail(QKV_FORMAT, "%s: key \"%s\": expected true or false", p->path, flags[i]);
     }
     return QKV_OK;

@@ -10,9 +10,9 @@
 /* What a folder says of its model. */
 typedef struct qkv__published {
     const char *path; /* of config.json, for sentences */
-    json_t *config;
+    const qkv__json_value *config;
     const qkv__weights *weights;
-    json_t *unread; /* the keys of config that nothing has asked for yet; NULL: not kept */
+    bool *is_read; /* of each member of config: something has asked for it; NULL: not kept */
 } qkv__published;
 
 /* A weight of ours whose name begins with `ours` has the name that begins with `theirs` and goes on as ours does. Where several
@@ -61,7 +61,7 @@ typedef struct qkv__family {
     qkv_transformer_opts options;  /* that every model of the family has */
     bool renumbers_pieces;         /* its ids are not those of its SentencePiece file, which alone is refused */
     qkv_status (*read)(const qkv__published *p, int parts, qkv_transformer_opts *o); /* what the keys do not say alone */
-    bool (*write)(const qkv_transformer_opts *o, json_t *config);                    /* the inverse; false without memory */
+    void (*write)(const qkv_transformer_opts *o, qkv__json_writer *w);               /* the inverse, behind the keys */
     const char *(*missing)(const qkv_transformer_opts *o); /* why a model cannot be written as this family; NULL: it can */
     /* The one of several with this type that a config is of, or a model with these options; NULL: there is only this. */
     const struct qkv__family *(*variant)(const qkv__published *p, const qkv_transformer_opts *o);
@@ -73,7 +73,7 @@ extern const qkv__family qkv__marian, qkv__pegasus, qkv__bart, qkv__mbart, qkv__
     qkv__phi3, qkv__opt, qkv__gpt_neox;
 
 /* "model_type" of a config, or, where that was left out (UMT5), that of the family with its architecture; NULL: neither is there. */
-const char *qkv__model_type(const json_t *config);
+const char *qkv__model_type(const qkv__json_value *config);
 
 /* NULL when there is none of that name; a sentence's part that lists them all. */
 const qkv__family *qkv__family_find(const char *type);
@@ -96,8 +96,8 @@ extern const qkv__enum_name qkv__published_activations[];
 extern const qkv__config_key qkv__llama_keys[];
 extern const qkv__rename qkv__llama_others[];
 extern const char *const qkv__llama_ignored[];
-json_t *qkv__value(const qkv__published *p, const char *key); /* which counts as read */
-json_t *qkv__get(const qkv__published *p, const char *key);   /* the same; NULL for null too */
+const qkv__json_value *qkv__value(const qkv__published *p, const char *key); /* which counts as read */
+const qkv__json_value *qkv__get(const qkv__published *p, const char *key);   /* the same; NULL for null too */
 qkv_status qkv__read_keys(const qkv__published *p, const qkv__config_key *keys, qkv_transformer_opts *o);
 bool qkv__is_true(const qkv__published *p, const char *key, bool missing);
 qkv_status qkv__unsupported(const qkv__published *p, const char *key, const char *supported);
@@ -106,11 +106,11 @@ bool qkv__has_tensor(const qkv__published *p, const qkv__family *f, const char *
 /* Rotary positions as "rope_scaling" or, in newer files, "rope_parameters" have them, where the base is too, maybe in an object
  * for each kind of layers; `layers` names those that see everything, NULL: there is one kind. */
 qkv_status qkv__read_rotary(const qkv__published *p, const char *layers, qkv_transformer_opts *o);
-bool qkv__write_rotary(const qkv_transformer_opts *o, json_t *config);
+void qkv__write_rotary(const qkv_transformer_opts *o, qkv__json_writer *w);
 
 /* LongRoPE's lists of numbers, which options cannot hold; nothing where a model has none. */
 qkv_status qkv__read_divisors(const qkv__published *p, qkv_params *params, qkv_transformer *m);
-bool qkv__write_divisors(const qkv_transformer *m, json_t *config);
+void qkv__write_divisors(const qkv_transformer *m, qkv__json_writer *w);
 
 /* The part of a head that turns, a number at most 1 that `key` has. */
 qkv_status qkv__read_rotary_part(const qkv__published *p, const char *key, qkv_transformer_opts *o);
@@ -118,9 +118,10 @@ qkv_status qkv__read_rotary_part(const qkv__published *p, const char *key, qkv_t
 /* "sliding_window", and "layer_types" where it is; else the layers that o names have it. And "layer_types" alone, of a window
  * that o has already. */
 qkv_status qkv__read_window(const qkv__published *p, qkv_transformer_opts *o);
-bool qkv__write_window(const qkv_transformer_opts *o, json_t *config);
+void qkv__write_window(const qkv_transformer_opts *o, qkv__json_writer *w);
+void qkv__put_window(const qkv_transformer_opts *o, qkv__json_writer *w); /* without "layer_types" */
 qkv_status qkv__read_layer_types(const qkv__published *p, qkv_transformer_opts *o);
-bool qkv__write_layer_types(const qkv_transformer_opts *o, json_t *config);
+void qkv__write_layer_types(const qkv_transformer_opts *o, qkv__json_writer *w);
 
 /* What most families have and a model leaves out, or has and they do not, as qkv__family.missing says it; NULL: nothing. And
  * only what they do not have. */
@@ -133,15 +134,15 @@ bool qkv__heads_are_alike(const qkv_transformer_opts *o);
 /* Of Marian, which BART has too: the keys of both stacks that must be alike, and its flags; the names within a layer. */
 extern const qkv__rename qkv__marian_layer[];
 qkv_status qkv__marian_read(const qkv__published *p, int parts, qkv_transformer_opts *o);
-bool qkv__marian_write(const qkv_transformer_opts *o, json_t *config);
+void qkv__marian_write(const qkv_transformer_opts *o, qkv__json_writer *w);
 
 /* Of BERT, which its relatives have too: its names within a layer, the head and the classes; positions that begin after the
  * padding's; what stands in the way of every encoder of this kind. */
 extern const qkv__rename qkv__bert_layer[];
 qkv_status qkv__bert_read_parts(const qkv__published *p, int parts, qkv_transformer_opts *o);
 qkv_status qkv__bert_skip_padding(const qkv__published *p, qkv_transformer_opts *o);
-bool qkv__bert_write_tied(const qkv_transformer_opts *o, json_t *config);
-bool qkv__bert_write_skipped(const qkv_transformer_opts *o, json_t *config);
+void qkv__bert_write_tied(const qkv_transformer_opts *o, qkv__json_writer *w);
+void qkv__bert_write_skipped(const qkv_transformer_opts *o, qkv__json_writer *w);
 const char *qkv__not_bert(const qkv_transformer_opts *o);
 
 /* Whether a model has a classifier of whole texts, which most families give a pooler of its own. */

@@ -47,9 +47,9 @@ qkv_status qkv__bert_read_parts(const qkv__published *p, int parts, qkv_transfor
     return qkv__read_classes(p, parts, o);
 }
 
-bool qkv__bert_write_tied(const qkv_transformer_opts *o, json_t *config)
+void qkv__bert_write_tied(const qkv_transformer_opts *o, qkv__json_writer *w)
 {
-    return !json_object_set_new(config, "tie_word_embeddings", json_boolean(!o->untied));
+    qkv__json_put_bool(w, "tie_word_embeddings", !o->untied);
 }
 
 /* ---- BERT ---- */
@@ -156,8 +156,8 @@ static const char *const roberta_ignored[] = { "*embeddings.position_ids", "*emb
 
 qkv_status qkv__bert_skip_padding(const qkv__published *p, qkv_transformer_opts *o)
 {
-    const json_t *pad = qkv__get(p, "pad_token_id");
-    json_int_t padding = pad ? json_integer_value(pad) : 1;
+    const qkv__json_value *pad = qkv__get(p, "pad_token_id");
+    int64_t padding = pad ? qkv__json_int(pad) : 1;
     if (padding < 0 || padding >= o->max_positions)
         return qkv__fail(QKV_FORMAT, "%s: key \"pad_token_id\": it is no position", p->path);
     o->first_position = padding + 1;
@@ -175,11 +175,11 @@ static qkv_status read_roberta(const qkv__published *p, int parts, qkv_transform
     return status;
 }
 
-bool qkv__bert_write_skipped(const qkv_transformer_opts *o, json_t *config)
+void qkv__bert_write_skipped(const qkv_transformer_opts *o, qkv__json_writer *w)
 {
-    return qkv__bert_write_tied(o, config) &&
-           !json_object_set_new(config, "pad_token_id", json_integer(o->first_position - 1)) &&
-           !json_object_set_new(config, "max_position_embeddings", json_integer(o->max_positions + o->first_position));
+    qkv__bert_write_tied(o, w);
+    qkv__json_put_int(w, "pad_token_id", o->first_position - 1);
+    qkv__json_put_int(w, "max_position_embeddings", o->max_positions + o->first_position);
 }
 
 static const char *not_roberta(const qkv_transformer_opts *o)

@@ -65,10 +65,10 @@ static qkv_status read_electra(const qkv__published *p, int parts, qkv_transform
     return status;
 }
 
-static bool write_electra(const qkv_transformer_opts *o, json_t *config)
+static void write_electra(const qkv_transformer_opts *o, qkv__json_writer *w)
 {
-    return qkv__bert_write_tied(o, config) &&
-           !json_object_set_new(config, "embedding_size", json_integer(o->embed_dim ? o->embed_dim : o->dim));
+    qkv__bert_write_tied(o, w);
+    qkv__json_put_int(w, "embedding_size", o->embed_dim ? o->embed_dim : o->dim);
 }
 
 static const char *not_electra(const qkv_transformer_opts *o)
@@ -133,25 +133,27 @@ static const qkv__rename albert_others[] = {
     { "output.", "predictions.decoder.", 0, 0, 0 },
     { NULL, NULL, 0, 0, 0 },
 };
-static const char *const albert_ignored[] = { "*embeddings.position_ids", "predictions.decoder.*", "predictions.bias",
-                                              "sop_classifier.*",         "*pooler.*",             NULL };
+static const char *const albert_ignored[] = {
+    "*embeddings.position_ids", "predictions.decoder.*", "predictions.bias", "sop_classifier.*", "*pooler.*", NULL
+};
 
 static qkv_status read_albert(const qkv__published *p, int parts, qkv_transformer_opts *o)
 {
     static const char *const ones[] = { "num_hidden_groups", "inner_group_num" };
     for (int i = 0; i < 2; i++) {
-        const json_t *n = qkv__get(p, ones[i]);
-        if (n && json_integer_value(n) != 1) return qkv__unsupported(p, ones[i], "1");
+        const qkv__json_value *n = qkv__get(p, ones[i]);
+        if (n && qkv__json_int(n) != 1) return qkv__unsupported(p, ones[i], "1");
     }
     qkv_status status = qkv__bert_read_parts(p, parts, o);
     if (qkv__classifies_texts(o)) o->pooler = QKV_POOLER_TANH;
     return status;
 }
 
-static bool write_albert(const qkv_transformer_opts *o, json_t *config)
+static void write_albert(const qkv_transformer_opts *o, qkv__json_writer *w)
 {
-    return qkv__bert_write_tied(o, config) && !json_object_set_new(config, "num_hidden_groups", json_integer(1)) &&
-           !json_object_set_new(config, "inner_group_num", json_integer(1));
+    qkv__bert_write_tied(o, w);
+    qkv__json_put_int(w, "num_hidden_groups", 1);
+    qkv__json_put_int(w, "inner_group_num", 1);
 }
 
 static const char *not_albert(const qkv_transformer_opts *o)

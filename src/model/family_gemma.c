@@ -69,8 +69,8 @@ static qkv_status read_gemma(const qkv__published *p, int parts, qkv_transformer
 /* "query_pre_attn_scalar" is what scores are divided by, squared. */
 static qkv_status read_scale(const qkv__published *p, qkv_transformer_opts *o)
 {
-    const json_t *divisor = qkv__get(p, "query_pre_attn_scalar");
-    double by = divisor ? json_number_value(divisor) : 256, width = (double)o->d_k;
+    const qkv__json_value *divisor = qkv__get(p, "query_pre_attn_scalar");
+    double by = divisor ? qkv__json_number(divisor) : 256, width = (double)o->d_k;
     if (!(by > 0 && by < INFINITY))
         return qkv__fail(QKV_FORMAT, "%s: key \"query_pre_attn_scalar\": expected a number above 0", p->path);
     o->attention_scale = by == width ? 0 : (float)(1 / sqrt(by));
@@ -80,8 +80,8 @@ static qkv_status read_scale(const qkv__published *p, qkv_transformer_opts *o)
 static qkv_status read_gemma2(const qkv__published *p, int parts, qkv_transformer_opts *o)
 {
     qkv_status status = qkv__read_keys(p, cap_keys, o);
-    if (json_is_null(qkv__value(p, "attn_logit_softcapping"))) o->score_cap = 0;
-    if (json_is_null(qkv__value(p, "final_logit_softcapping"))) o->logit_cap = 0;
+    if (qkv__json_is_null(qkv__value(p, "attn_logit_softcapping"))) o->score_cap = 0;
+    if (qkv__json_is_null(qkv__value(p, "final_logit_softcapping"))) o->logit_cap = 0;
     if (!status) status = read_scale(p, o);
     if (!status) status = read_gemma(p, parts, o);
     if (!o->full_every) o->full_every = 2, o->full_at = 1;
@@ -90,51 +90,53 @@ static qkv_status read_gemma2(const qkv__published *p, int parts, qkv_transforme
 
 static qkv_status read_gemma3(const qkv__published *p, int parts, qkv_transformer_opts *o)
 {
-    const json_t *every = qkv__get(p, "sliding_window_pattern");
-    const json_t *local = json_object_get(qkv__get(p, "rope_parameters"), "sliding_attention");
-    const json_t *base = json_object_get(local, "rope_theta");
+    const qkv__json_value *every = qkv__get(p, "sliding_window_pattern");
+    const qkv__json_value *local = qkv__json_get(qkv__get(p, "rope_parameters"), "sliding_attention");
+    const qkv__json_value *base = qkv__json_get(local, "rope_theta");
     if (!every) every = qkv__get(p, "_sliding_window_pattern");
-    if (every && (!json_is_integer(every) || json_integer_value(every) < 1 || json_integer_value(every) > 1000))
+    if (every && (!qkv__json_is_int(every) || qkv__json_int(every) < 1 || qkv__json_int(every) > 1000))
         return qkv__fail(QKV_FORMAT, "%s: key \"sliding_window_pattern\": expected a whole number from 1 to 1000", p->path);
-    o->full_every = every ? (int)json_integer_value(every) : 6;
+    o->full_every = every ? (int)qkv__json_int(every) : 6;
     o->full_at = o->full_every - 1;
     qkv_status status = qkv__read_keys(p, local_keys, o);
-    if (json_is_number(base)) o->local_rotary_base = (float)json_number_value(base);
+    if (qkv__json_is_number(base)) o->local_rotary_base = (float)qkv__json_number(base);
     return status ? status : read_gemma2(p, parts, o);
 }
 
 /* ---- writing ---- */
 
-static bool write_gemma(const qkv_transformer_opts *o, json_t *config)
+static void write_gemma(const qkv_transformer_opts *o, qkv__json_writer *w)
 {
-    json_t *more = json_pack("{s:s, s:b}", "hidden_act", "gelu_pytorch_tanh", "tie_word_embeddings", !o->untied);
-    bool ok = more && !json_object_update(config, more) && qkv__write_rotary(o, config);
-    json_decref(more);
-    return ok;
+    qkv__json_put_text(w, "hidden_act", "gelu_pytorch_tanh");
+    qkv__json_put_bool(w, "tie_word_embeddings", !o->untied);
+    qkv__write_rotary(o, w);
 }
 
-static json_t *cap_or_null(float cap) { return cap > 0 ? json_real((double)cap) : json_null(); }
-
-/* A whole number where it was one. */
-static json_t *divisor_of(const qkv_transformer_opts *o)
+static void put_cap(qkv__json_writer *w, const char *key, float cap)
 {
+    if (cap > 0) qkv__json_put_real(w, key, (double)cap, QKV__JSON_FLOAT);
+    else qkv__json_put_null(w, key);
+}
+
+/* The divisor is a whole number where it was one. */
+static void write_gemma2(const qkv_transformer_opts *o, qkv__json_writer *w)
+{
+    static const char key[] = "query_pre_attn_scalar";
     double scale = (double)o->attention_scale, by = o->attention_scale == 0 ? (double)o->d_k : 1 / (scale * scale);
-    return fabs(by - round(by)) < 1e-4 * by ? json_integer((json_int_t)round(by)) : json_real(by);
+    write_gemma(o, w);
+    qkv__write_window(o, w);
+    if (fabs(by - round(by)) < 1e-4 * by) qkv__json_put_int(w, key, (int64_t)round(by));
+    else qkv__json_put_real(w, key, by, QKV__JSON_FLOAT);
+    put_cap(w, "attn_logit_softcapping", o->score_cap);
+    put_cap(w, "final_logit_softcapping", o->logit_cap);
 }
 
-static bool write_gemma2(const qkv_transformer_opts *o, json_t *config)
+static void write_gemma3(const qkv_transformer_opts *o, qkv__json_writer *w)
 {
-    return write_gemma(o, config) && qkv__write_window(o, config) &&
-           !json_object_set_new(config, "query_pre_attn_scalar", divisor_of(o)) &&
-           !json_object_set_new(config, "attn_logit_softcapping", cap_or_null(o->score_cap)) &&
-           !json_object_set_new(config, "final_logit_softcapping", cap_or_null(o->logit_cap));
-}
-
-static bool write_gemma3(const qkv_transformer_opts *o, json_t *config)
-{
-    double base = (double)(o->local_rotary_base == 0 ? o->rotary_base : o->local_rotary_base);
-    return write_gemma2(o, config) && !json_object_set_new(config, "rope_local_base_freq", json_real(base)) &&
-           !json_object_set_new(config, "sliding_window_pattern", json_integer(o->full_every ? o->full_every : 6));
+    float base = o->local_rotary_base == 0 ? o->rotary_base : o->local_rotary_base;
+    write_gemma2(o, w);
+    qkv__json_put_real(w, "rope_local_base_freq", (double)base, QKV__JSON_FLOAT);
+    qkv__json_put_int(w, "sliding_window_pattern", o->full_every ? o->full_every : 6);
 }
 
 static const char *not_gemma(const qkv_transformer_opts *o)

@@ -49,10 +49,10 @@ static qkv_status read_gpt2(const qkv__published *p, int parts, qkv_transformer_
     return QKV_OK;
 }
 
-static bool write_gpt2(const qkv_transformer_opts *o, json_t *config)
+static void write_gpt2(const qkv_transformer_opts *o, qkv__json_writer *w)
 {
-    return !json_object_set_new(config, "tie_word_embeddings", json_boolean(!o->untied)) &&
-           !json_object_set_new(config, "embd_pdrop", json_real((double)o->dropout));
+    qkv__json_put_bool(w, "tie_word_embeddings", !o->untied);
+    qkv__json_put_real(w, "embd_pdrop", (double)o->dropout, QKV__JSON_FLOAT);
 }
 
 static const char *missing(const qkv_transformer_opts *o)

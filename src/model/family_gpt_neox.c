@@ -52,11 +52,12 @@ static qkv_status read_gpt_neox(const qkv__published *p, int parts, qkv_transfor
     return status ? status : qkv__read_rotary_part(p, "rotary_pct", o);
 }
 
-static bool write_gpt_neox(const qkv_transformer_opts *o, json_t *config)
+static void write_gpt_neox(const qkv_transformer_opts *o, qkv__json_writer *w)
 {
     double part = o->rotary_width ? (double)o->rotary_width / (double)o->d_k : 1;
-    return !json_object_set_new(config, "rotary_pct", json_real(part)) &&
-           !json_object_set_new(config, "tie_word_embeddings", json_boolean(!o->untied)) && qkv__write_rotary(o, config);
+    qkv__json_put_real(w, "rotary_pct", part, QKV__JSON_FLOAT);
+    qkv__json_put_bool(w, "tie_word_embeddings", !o->untied);
+    qkv__write_rotary(o, w);
 }
 
 /* But for positions and the order of its sub-layers, what GPT-2 has. */

@@ -96,29 +96,30 @@ static qkv_status read_qwen3(const qkv__published *p, int parts, qkv_transformer
     return status ? status : read_qwen_window(p, o);
 }
 
-static bool write_llama(const qkv_transformer_opts *o, json_t *config)
+static void write_llama(const qkv_transformer_opts *o, qkv__json_writer *w)
 {
-    json_t *more = json_pack(
-        "{s:I, s:I, s:f, s:f, s:b, s:b, s:b}", "num_key_value_heads", (json_int_t)(o->kv_heads ? o->kv_heads : o->heads),
-        "head_dim", (json_int_t)(o->d_k ? o->d_k : o->dim / o->heads), "rope_theta",
-        o->rotary_base == 0 ? 10000.0 : (double)o->rotary_base, "rms_norm_eps", o->norm_eps == 0 ? 1e-5 : (double)o->norm_eps,
-        "attention_bias", !o->no_bias, "mlp_bias", !o->no_bias, "tie_word_embeddings", !o->untied);
-    bool ok = more && !json_object_update(config, more) && qkv__write_rotary(o, config);
-    json_decref(more);
-    return ok;
+    qkv__json_put_int(w, "num_key_value_heads", o->kv_heads ? o->kv_heads : o->heads);
+    qkv__json_put_int(w, "head_dim", o->d_k ? o->d_k : o->dim / o->heads);
+    qkv__json_put_real(w, "rope_theta", o->rotary_base == 0 ? 10000 : (double)o->rotary_base, QKV__JSON_FLOAT);
+    qkv__json_put_real(w, "rms_norm_eps", o->norm_eps == 0 ? 1e-5 : (double)o->norm_eps, QKV__JSON_FLOAT);
+    qkv__json_put_bool(w, "attention_bias", !o->no_bias);
+    qkv__json_put_bool(w, "mlp_bias", !o->no_bias);
+    qkv__json_put_bool(w, "tie_word_embeddings", !o->untied);
+    qkv__write_rotary(o, w);
 }
 
-static bool write_mistral(const qkv_transformer_opts *o, json_t *config)
+static void write_mistral(const qkv_transformer_opts *o, qkv__json_writer *w)
 {
-    return write_llama(o, config) &&
-           !json_object_set_new(config, "sliding_window", o->window ? json_integer(o->window) : json_null());
+    write_llama(o, w);
+    qkv__put_window(o, w);
 }
 
-static bool write_qwen(const qkv_transformer_opts *o, json_t *config)
+static void write_qwen(const qkv_transformer_opts *o, qkv__json_writer *w)
 {
-    return write_llama(o, config) && qkv__write_window(o, config) &&
-           !json_object_set_new(config, "use_sliding_window", json_boolean(o->window > 0)) &&
-           !json_object_set_new(config, "max_window_layers", json_integer(o->window ? o->window_from : o->decoder_layers));
+    write_llama(o, w);
+    qkv__write_window(o, w);
+    qkv__json_put_bool(w, "use_sliding_window", o->window > 0);
+    qkv__json_put_int(w, "max_window_layers", o->window ? o->window_from : o->decoder_layers);
 }
 
 static const char *not_llama(const qkv_transformer_opts *o)

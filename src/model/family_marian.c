@@ -61,8 +61,8 @@ static const char *const ignored[] = { "*.embed_positions.weight", "*.embed_toke
 
 static qkv_status same(const qkv__published *p, const char *a, const char *b)
 {
-    const json_t *x = qkv__get(p, a), *y = qkv__get(p, b);
-    if (!y || json_integer_value(x) == json_integer_value(y)) return QKV_OK;
+    const qkv__json_value *x = qkv__get(p, a), *y = qkv__get(p, b);
+    if (!y || qkv__json_int(x) == qkv__json_int(y)) return QKV_OK;
     return qkv__fail(QKV_UNSUPPORTED, "%s: keys \"%s\" and \"%s\": only equal ones are supported", p->path, a, b);
 }
 
@@ -82,31 +82,28 @@ static qkv_status read_marian(const qkv__published *p, int parts, qkv_transforme
     qkv_status status = qkv__marian_read(p, parts, o);
     if (status) return status;
     if (qkv__is_true(p, "share_encoder_decoder_embeddings", true)) return QKV_OK;
-    o->target_vocabulary = json_integer_value(qkv__get(p, "decoder_vocab_size"));
+    o->target_vocabulary = qkv__json_int(qkv__get(p, "decoder_vocab_size"));
     if (o->target_vocabulary >= 1) return QKV_OK;
     return qkv__fail(QKV_FORMAT, "%s: key \"decoder_vocab_size\": expected a whole number, at least 1", p->path);
 }
 
 /* Without a forced_eos_token_id, other programs end a text that has become too long with the id that </s> mostly has in the
  * family, which is another token of ours. */
-bool qkv__marian_write(const qkv_transformer_opts *o, json_t *config)
+void qkv__marian_write(const qkv_transformer_opts *o, qkv__json_writer *w)
 {
-    json_t *end = json_object_get(config, "eos_token_id");
-    json_t *more = json_pack("{s:I, s:I, s:b, s:b, s:O?}", "decoder_attention_heads", (json_int_t)o->heads, "decoder_ffn_dim",
-                             (json_int_t)o->d_ff, "scale_embedding", !o->unscaled, "tie_word_embeddings", !o->untied,
-                             "forced_eos_token_id", end);
-    bool ok = more && !json_object_update(config, more);
-    if (ok && !json_object_get(config, "max_position_embeddings"))
-        ok = !json_object_set_new(config, "max_position_embeddings", json_integer(512));
-    json_decref(more);
-    return ok;
+    qkv__json_put_int(w, "decoder_attention_heads", o->heads);
+    qkv__json_put_int(w, "decoder_ffn_dim", o->d_ff);
+    qkv__json_put_bool(w, "scale_embedding", !o->unscaled);
+    qkv__json_put_bool(w, "tie_word_embeddings", !o->untied);
+    qkv__json_put_copy(w, "forced_eos_token_id", "eos_token_id");
+    if (!qkv__json_has(w, "max_position_embeddings")) qkv__json_put_int(w, "max_position_embeddings", 512);
 }
 
-static bool write_marian(const qkv_transformer_opts *o, json_t *config)
+static void write_marian(const qkv_transformer_opts *o, qkv__json_writer *w)
 {
-    int64_t target = o->target_vocabulary ? o->target_vocabulary : o->vocabulary;
-    return qkv__marian_write(o, config) && !json_object_set_new(config, "decoder_vocab_size", json_integer(target)) &&
-           !json_object_set_new(config, "share_encoder_decoder_embeddings", json_boolean(!o->target_vocabulary));
+    qkv__marian_write(o, w);
+    qkv__json_put_int(w, "decoder_vocab_size", o->target_vocabulary ? o->target_vocabulary : o->vocabulary);
+    qkv__json_put_bool(w, "share_encoder_decoder_embeddings", !o->target_vocabulary);
 }
 
 static const char *not_either(const qkv_transformer_opts *o)

@@ -52,10 +52,10 @@ static const char *const ignored[] = { "decoder.weight", NULL };
 
 /* ---- reading ---- */
 
-static qkv_status read_whole_key(const qkv__published *p, const char *key, json_int_t missing, json_int_t *out)
+static qkv_status read_whole_key(const qkv__published *p, const char *key, int64_t missing, int64_t *out)
 {
-    const json_t *value = qkv__get(p, key);
-    *out = value ? json_integer_value(value) : missing;
+    const qkv__json_value *value = qkv__get(p, key);
+    *out = value ? qkv__json_int(value) : missing;
     if (*out >= 1 && *out <= INT_MAX) return QKV_OK;
     return qkv__fail(QKV_FORMAT, "%s: key \"%s\": expected a whole number, at least 1", p->path, key);
 }
@@ -63,19 +63,20 @@ static qkv_status read_whole_key(const qkv__published *p, const char *key, json_
 /* Newer files have the base of each kind of layers in an object of "rope_parameters". */
 static qkv_status read_theta(const qkv__published *p, const char *kind, const qkv__config_key *key, qkv_transformer_opts *o)
 {
-    const json_t *all = qkv__get(p, "rope_parameters"), *own = json_object_get(all, kind);
-    const char *type = json_string_value(json_object_get(own, "rope_type"));
+    const qkv__json_value *all = qkv__get(p, "rope_parameters"), *own = qkv__json_get(all, kind);
+    const char *type = qkv__json_get_text(own, "rope_type");
     if (qkv__get(p, "rope_scaling") || (type && strcmp(type, "default")))
         return qkv__unsupported(p, all ? "rope_parameters" : "rope_scaling", "the type default");
-    if (all && !json_is_object(all)) return qkv__fail(QKV_FORMAT, "%s: key \"rope_parameters\": expected an object", p->path);
-    return json_is_object(own) ? qkv__keys_read(p->path, key, own, o) : QKV_OK;
+    if (all && !qkv__json_is_object(all))
+        return qkv__fail(QKV_FORMAT, "%s: key \"rope_parameters\": expected an object", p->path);
+    return qkv__json_is_object(own) ? qkv__keys_read(p->path, key, own, o) : QKV_OK;
 }
 
 /* A window of half of "local_attention" to either side, and the token itself, in all layers but every so many-th from the first
  * on, or as "layer_types" says. */
 static qkv_status read_windows(const qkv__published *p, qkv_transformer_opts *o)
 {
-    json_int_t every, local;
+    int64_t every, local;
     qkv_status status = read_whole_key(p, "global_attn_every_n_layers", 3, &every);
     if (!status) status = read_whole_key(p, "local_attention", 128, &local);
     if (!status) status = read_theta(p, "sliding_attention", local_key, o);
@@ -92,9 +93,9 @@ static qkv_status read_windows(const qkv__published *p, qkv_transformer_opts *o)
 /* The head stands before the words and before the classes. */
 static qkv_status read_parts(const qkv__published *p, int parts, qkv_transformer_opts *o)
 {
-    const char *pooling = json_string_value(qkv__get(p, "classifier_pooling"));
-    const char *inner = json_string_value(qkv__get(p, "hidden_activation"));
-    const char *own = json_string_value(qkv__get(p, "classifier_activation"));
+    const char *pooling = qkv__json_text(qkv__get(p, "classifier_pooling"));
+    const char *inner = qkv__json_text(qkv__get(p, "hidden_activation"));
+    const char *own = qkv__json_text(qkv__get(p, "classifier_activation"));
     o->head = parts != 0;
     o->no_head_bias = o->head && !qkv__is_true(p, "classifier_bias", false);
     o->output_bias = (parts & QKV__PART_HEAD) && qkv__is_true(p, "decoder_bias", true);
@@ -123,41 +124,39 @@ static qkv_status read_modernbert(const qkv__published *p, int parts, qkv_transf
 /* ---- writing ---- */
 
 /* Other programs have ids of their own where config.json says nothing. */
-static bool put_ids(json_t *config)
+static void put_ids(qkv__json_writer *w)
 {
     static const char *const ids[][2] = { { "pad_token_id", "pad_token_id" },
                                           { "cls_token_id", "bos_token_id" },
                                           { "sep_token_id", "eos_token_id" },
                                           { "classifier_activation", "hidden_activation" } };
-    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
-        json_t *value = json_object_get(config, ids[i][1]);
-        if (json_object_set_new(config, ids[i][0], value ? json_incref(value) : json_null())) return false;
-    }
-    return true;
+    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) qkv__json_put_copy(w, ids[i][0], ids[i][1]);
 }
 
-/* "layer_types", which older programs pass over, says what "global_attn_every_n_layers" cannot. */
-static bool put_windows(const qkv_transformer_opts *o, json_t *config)
+static void put_windows(const qkv_transformer_opts *o, qkv__json_writer *w)
 {
-    double base = (double)(o->local_rotary_base == 0 ? o->rotary_base : o->local_rotary_base);
-    json_int_t local = o->window > 1 ? 2 * (o->window - 1) : 1;
+    float base = o->local_rotary_base == 0 ? o->rotary_base : o->local_rotary_base;
+    int64_t local = o->window > 1 ? 2 * (o->window - 1) : 1;
     if (!o->window) local = 128;
-    bool ok = !json_object_set_new(config, "local_rope_theta", json_real(base)) &&
-              !json_object_set_new(config, "local_attention", json_integer(local));
-    if (ok && (!o->window || (o->full_every && !o->full_at && !o->window_from)))
-        ok = !json_object_set_new(config, "global_attn_every_n_layers", json_integer(o->window ? o->full_every : 1));
-    return ok && (!o->window || qkv__write_layer_types(o, config));
+    qkv__json_put_real(w, "local_rope_theta", (double)base, QKV__JSON_FLOAT);
+    qkv__json_put_int(w, "local_attention", local);
+    if (!o->window || (o->full_every && !o->full_at && !o->window_from))
+        qkv__json_put_int(w, "global_attn_every_n_layers", o->window ? o->full_every : 1);
+    if (o->window) qkv__write_layer_types(o, w);
 }
 
-static bool write_modernbert(const qkv_transformer_opts *o, json_t *config)
+static void write_modernbert(const qkv_transformer_opts *o, qkv__json_writer *w)
 {
-    json_t *more = json_pack("{s:b, s:b, s:b, s:b, s:b, s:b, s:s, s:f}", "norm_bias", !o->no_norm_bias, "attention_bias",
-                             !o->no_bias, "mlp_bias", !o->no_bias, "decoder_bias", o->output_bias, "classifier_bias",
-                             o->head && !o->no_head_bias, "tie_word_embeddings", !o->untied, "classifier_pooling",
-                             o->pooling == QKV_POOLING_MEAN ? "mean" : "cls", "classifier_dropout", (double)o->dropout);
-    bool ok = more && !json_object_update(config, more) && put_ids(config) && put_windows(o, config);
-    json_decref(more);
-    return ok;
+    qkv__json_put_bool(w, "norm_bias", !o->no_norm_bias);
+    qkv__json_put_bool(w, "attention_bias", !o->no_bias);
+    qkv__json_put_bool(w, "mlp_bias", !o->no_bias);
+    qkv__json_put_bool(w, "decoder_bias", o->output_bias);
+    qkv__json_put_bool(w, "classifier_bias", o->head && !o->no_head_bias);
+    qkv__json_put_bool(w, "tie_word_embeddings", !o->untied);
+    qkv__json_put_text(w, "classifier_pooling", o->pooling == QKV_POOLING_MEAN ? "mean" : "cls");
+    qkv__json_put_real(w, "classifier_dropout", (double)o->dropout, QKV__JSON_FLOAT);
+    put_ids(w);
+    put_windows(o, w);
 }
 
 static const char *not_modernbert(const qkv_transformer_opts *o)

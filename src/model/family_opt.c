@@ -43,17 +43,16 @@ static const char *const ignored[] = { "lm_head.weight", NULL };
 static qkv_status read_opt(const qkv__published *p, int parts, qkv_transformer_opts *o)
 {
     (void)parts;
-    const json_t *width = qkv__get(p, "word_embed_proj_dim");
-    if (width && json_integer_value(width) != o->dim)
-        return qkv__unsupported(p, "word_embed_proj_dim", "the value of hidden_size");
+    const qkv__json_value *width = qkv__get(p, "word_embed_proj_dim");
+    if (width && qkv__json_int(width) != o->dim) return qkv__unsupported(p, "word_embed_proj_dim", "the value of hidden_size");
     o->untied = !qkv__is_true(p, "tie_word_embeddings", true);
     return QKV_OK;
 }
 
-static bool write_opt(const qkv_transformer_opts *o, json_t *config)
+static void write_opt(const qkv_transformer_opts *o, qkv__json_writer *w)
 {
-    return !json_object_set_new(config, "word_embed_proj_dim", json_integer(o->dim)) &&
-           !json_object_set_new(config, "tie_word_embeddings", json_boolean(!o->untied));
+    qkv__json_put_int(w, "word_embed_proj_dim", o->dim);
+    qkv__json_put_bool(w, "tie_word_embeddings", !o->untied);
 }
 
 /* But for where positions begin, and the eps of norms, what GPT-2 has. */

@@ -36,15 +36,14 @@ static qkv_status read_phi3(const qkv__published *p, int parts, qkv_transformer_
     return status ? status : qkv__read_window(p, o);
 }
 
-static bool write_phi3(const qkv_transformer_opts *o, json_t *config)
+static void write_phi3(const qkv_transformer_opts *o, qkv__json_writer *w)
 {
     double part = o->rotary_width ? (double)o->rotary_width / (double)o->d_k : 1;
-    json_t *window = o->window ? json_integer(o->window) : json_null();
-    json_t *more = json_pack("{s:f, s:f, s:b, s:o}", "embd_pdrop", (double)o->dropout, "partial_rotary_factor", part,
-                             "tie_word_embeddings", !o->untied, "sliding_window", window);
-    bool ok = more && !json_object_update(config, more) && qkv__write_rotary(o, config);
-    json_decref(more);
-    return ok;
+    qkv__json_put_real(w, "embd_pdrop", (double)o->dropout, QKV__JSON_FLOAT);
+    qkv__json_put_real(w, "partial_rotary_factor", part, QKV__JSON_FLOAT);
+    qkv__json_put_bool(w, "tie_word_embeddings", !o->untied);
+    qkv__put_window(o, w);
+    qkv__write_rotary(o, w);
 }
 
 static const char *not_phi3(const qkv_transformer_opts *o)

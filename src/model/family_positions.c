@@ -30,20 +30,21 @@ static const qkv__config_key yarn_keys[] = {
 /* YaRN's factor of queries and keys, 0.1 m ln s + 1. */
 static double yarn_factor(double s, double m) { return s <= 1 ? 1 : 0.1 * m * log(s) + 1; }
 
-static qkv_status read_yarn(const qkv__published *p, const json_t *scaling, qkv_transformer_opts *o)
+static qkv_status read_yarn(const qkv__published *p, const qkv__json_value *scaling, qkv_transformer_opts *o)
 {
-    const json_t *one = json_object_get(scaling, "mscale"), *all = json_object_get(scaling, "mscale_all_dim");
-    const json_t *longest = qkv__get(p, "max_position_embeddings");
+    const qkv__json_value *one = qkv__json_get(scaling, "mscale"), *all = qkv__json_get(scaling, "mscale_all_dim");
+    const qkv__json_value *longest = qkv__get(p, "max_position_embeddings");
     o->rotary_scaling = QKV_ROTARY_YARN;
     o->rotary_low = 1;
     o->rotary_high = 32;
-    if (json_is_integer(longest)) o->rotary_length = json_integer_value(longest);
+    if (qkv__json_is_int(longest)) o->rotary_length = qkv__json_int(longest);
     qkv_status status = qkv__keys_read(p->path, yarn_keys, scaling, o);
     if (status || o->rotary_scale != 0) return status;
-    if (json_is_false(json_object_get(scaling, "truncate"))) return qkv__unsupported(p, "truncate", "true");
+    if (qkv__json_type_of(qkv__json_get(scaling, "truncate")) == QKV__JSON_FALSE)
+        return qkv__unsupported(p, "truncate", "true");
     double factor = (double)o->rotary_factor, scale = yarn_factor(factor, 1);
-    if (json_is_number(one) && json_is_number(all))
-        scale = yarn_factor(factor, json_number_value(one)) / yarn_factor(factor, json_number_value(all));
+    if (qkv__json_is_number(one) && qkv__json_is_number(all))
+        scale = yarn_factor(factor, qkv__json_number(one)) / yarn_factor(factor, qkv__json_number(all));
     if (scale != 1) o->rotary_scale = (float)scale;
     return QKV_OK;
 }
@@ -53,27 +54,28 @@ static qkv_status read_yarn(const qkv__published *p, const json_t *scaling, qkv_
 static bool is_longrope(const char *kind) { return kind && (!strcmp(kind, "longrope") || !strcmp(kind, "su")); }
 
 /* What depends on the length that the model was first trained on, which Phi-3 has outside. */
-static qkv_status read_long(const qkv__published *p, const json_t *scaling, qkv_transformer_opts *o)
+static qkv_status read_long(const qkv__published *p, const qkv__json_value *scaling, qkv_transformer_opts *o)
 {
-    const json_t *first = qkv__get(p, "original_max_position_embeddings"), *longest = qkv__get(p, "max_position_embeddings");
-    const json_t *given = json_object_get(scaling, "attention_factor");
-    if (!first) first = json_object_get(scaling, "original_max_position_embeddings");
-    if (!json_is_integer(first) || json_integer_value(first) < 2)
+    const qkv__json_value *first = qkv__get(p, "original_max_position_embeddings"),
+                          *longest = qkv__get(p, "max_position_embeddings");
+    const qkv__json_value *given = qkv__json_get(scaling, "attention_factor");
+    if (!first) first = qkv__json_get(scaling, "original_max_position_embeddings");
+    if (!qkv__json_is_int(first) || qkv__json_int(first) < 2)
         return qkv__fail(QKV_FORMAT, "%s: key \"original_max_position_embeddings\": expected a whole number, at least 2",
                          p->path);
     o->rotary_scaling = QKV_ROTARY_LONG;
-    o->rotary_length = json_integer_value(first);
-    double length = (double)o->rotary_length, factor = json_number_value(longest) / length;
-    double scale = json_is_number(given) ? json_number_value(given) : factor <= 1 ? 1 : sqrt(1 + log(factor) / log(length));
+    o->rotary_length = qkv__json_int(first);
+    double length = (double)o->rotary_length, factor = qkv__json_number(longest) / length;
+    double scale = qkv__json_is_number(given) ? qkv__json_number(given) : factor <= 1 ? 1 : sqrt(1 + log(factor) / log(length));
     if (scale != 1) o->rotary_scale = (float)scale;
     return QKV_OK;
 }
 
-static bool read_list(const json_t *list, int64_t n, float *to)
+static bool read_list(const qkv__json_value *list, int64_t n, float *to)
 {
-    bool ok = json_is_array(list) && json_array_size(list) == (size_t)n;
+    bool ok = qkv__json_is_array(list) && qkv__json_size(list) == (size_t)n;
     for (int64_t i = 0; ok && i < n; i++) {
-        double value = json_number_value(json_array_get(list, (size_t)i));
+        double value = qkv__json_number(qkv__json_at(list, (size_t)i));
         ok = value > 0 && value < (double)INFINITY;
         to[i] = (float)value;
     }
@@ -83,13 +85,13 @@ static bool read_list(const json_t *list, int64_t n, float *to)
 qkv_status qkv__read_divisors(const qkv__published *p, qkv_params *params, qkv_transformer *m)
 {
     if (m->o.rotary_scaling != QKV_ROTARY_LONG) return QKV_OK;
-    const json_t *newer = qkv__get(p, "rope_parameters"), *scaling = newer ? newer : qkv__get(p, "rope_scaling");
+    const qkv__json_value *newer = qkv__get(p, "rope_parameters"), *scaling = newer ? newer : qkv__get(p, "rope_scaling");
     int64_t n = qkv__rotary_pairs(&m->o);
     float *both = qkv__alloc(2 * sizeof *both * (size_t)n);
     if (!both) return QKV_MEMORY;
     qkv_status status = QKV_OK;
-    if (!read_list(json_object_get(scaling, "short_factor"), n, both) ||
-        !read_list(json_object_get(scaling, "long_factor"), n, both + n))
+    if (!read_list(qkv__json_get(scaling, "short_factor"), n, both) ||
+        !read_list(qkv__json_get(scaling, "long_factor"), n, both + n))
         status = qkv__fail(QKV_FORMAT, "%s: keys \"short_factor\" and \"long_factor\": expected %lld numbers above 0 in each",
                            p->path, (long long)n);
     if (!status && !qkv__set_divisors(params, m, both)) status = qkv_params_status(params);
@@ -97,27 +99,30 @@ qkv_status qkv__read_divisors(const qkv__published *p, qkv_params *params, qkv_t
     return status;
 }
 
-static json_t *list_of(const float *values, int64_t n)
+static void put_list(qkv__json_writer *w, const char *key, const float *values, int64_t n)
 {
-    json_t *list = json_array();
-    for (int64_t i = 0; i < n; i++) json_array_append_new(list, json_real((double)values[i]));
-    return list;
+    qkv__json_open_array(w, key);
+    for (int64_t i = 0; i < n; i++) qkv__json_put_real(w, NULL, (double)values[i], QKV__JSON_FLOAT);
+    qkv__json_close(w);
 }
 
-bool qkv__write_divisors(const qkv_transformer *m, json_t *config)
+void qkv__write_divisors(const qkv_transformer *m, qkv__json_writer *w)
 {
-    if (!m->divisors) return true;
+    if (!m->divisors) return;
     int64_t n = qkv__rotary_pairs(&m->o);
-    double scale = m->o.rotary_scale == 0 ? 1 : (double)m->o.rotary_scale;
-    json_t *scaling = json_pack("{s:s, s:o, s:o, s:f}", "type", "longrope", "short_factor", list_of(m->divisors, n),
-                                "long_factor", list_of(m->divisors + n, n), "attention_factor", scale);
-    return scaling && !json_object_set_new(config, "rope_scaling", scaling) &&
-           !json_object_set_new(config, "original_max_position_embeddings", json_integer(m->o.rotary_length));
+    float scale = m->o.rotary_scale == 0 ? 1 : m->o.rotary_scale;
+    qkv__json_open_object(w, "rope_scaling");
+    qkv__json_put_text(w, "type", "longrope");
+    put_list(w, "short_factor", m->divisors, n);
+    put_list(w, "long_factor", m->divisors + n, n);
+    qkv__json_put_real(w, "attention_factor", (double)scale, QKV__JSON_FLOAT);
+    qkv__json_close(w);
+    qkv__json_put_int(w, "original_max_position_embeddings", m->o.rotary_length);
 }
 
 /* ---- all kinds ---- */
 
-static qkv_status read_kind(const qkv__published *p, const char *key, const char *kind, const json_t *scaling,
+static qkv_status read_kind(const qkv__published *p, const char *key, const char *kind, const qkv__json_value *scaling,
                             qkv_transformer_opts *o)
 {
     qkv_status status = QKV_OK;
@@ -135,13 +140,13 @@ static qkv_status read_kind(const qkv__published *p, const char *key, const char
 
 qkv_status qkv__read_rotary(const qkv__published *p, const char *layers, qkv_transformer_opts *o)
 {
-    const json_t *newer = qkv__get(p, "rope_parameters"), *scaling = newer ? newer : qkv__get(p, "rope_scaling");
+    const qkv__json_value *newer = qkv__get(p, "rope_parameters"), *scaling = newer ? newer : qkv__get(p, "rope_scaling");
     const char *key = newer ? "rope_parameters" : "rope_scaling";
     if (!scaling) return QKV_OK;
-    if (layers && json_is_object(json_object_get(scaling, layers))) scaling = json_object_get(scaling, layers);
-    if (!json_is_object(scaling)) return qkv__fail(QKV_FORMAT, "%s: key \"%s\": expected an object", p->path, key);
-    const json_t *kind = json_object_get(scaling, "rope_type");
-    const char *word = json_string_value(kind ? kind : json_object_get(scaling, "type"));
+    if (layers && qkv__json_is_object(qkv__json_get(scaling, layers))) scaling = qkv__json_get(scaling, layers);
+    if (!qkv__json_is_object(scaling)) return qkv__fail(QKV_FORMAT, "%s: key \"%s\": expected an object", p->path, key);
+    const qkv__json_value *kind = qkv__json_get(scaling, "rope_type");
+    const char *word = qkv__json_text(kind ? kind : qkv__json_get(scaling, "type"));
     qkv_status status = newer ? qkv__keys_read(p->path, theta_key, scaling, o) : QKV_OK;
     if (status || (newer && !word)) return status;
     /* Dynamic scaling begins behind max_position_embeddings, where a text has been refused. */
@@ -149,7 +154,7 @@ qkv_status qkv__read_rotary(const qkv__published *p, const char *layers, qkv_tra
     return read_kind(p, key, word ? word : "", scaling, o);
 }
 
-bool qkv__write_rotary(const qkv_transformer_opts *o, json_t *config)
+void qkv__write_rotary(const qkv_transformer_opts *o, qkv__json_writer *w)
 {
     static const struct {
         const char *word;
@@ -157,23 +162,22 @@ bool qkv__write_rotary(const qkv_transformer_opts *o, json_t *config)
     } kinds[] = { [QKV_ROTARY_LLAMA3] = { "llama3", llama3_keys },
                   [QKV_ROTARY_LINEAR] = { "linear", linear_keys },
                   [QKV_ROTARY_YARN] = { "yarn", yarn_keys } };
-    if (o->rotary_factor == 0) return true;
+    if (o->rotary_factor == 0) return;
     qkv_transformer_opts own = *o;
     if (own.rotary_scale == 0) own.rotary_scale = 1; /* said, because what is missing is computed */
-    json_t *scaling = json_pack("{s:s}", "rope_type", kinds[o->rotary_scaling].word);
-    bool ok = scaling && qkv__keys_write(kinds[o->rotary_scaling].keys, &own, scaling) &&
-              !json_object_set(config, "rope_scaling", scaling);
-    json_decref(scaling);
-    return ok;
+    qkv__json_open_object(w, "rope_scaling");
+    qkv__json_put_text(w, "rope_type", kinds[o->rotary_scaling].word);
+    qkv__keys_write(kinds[o->rotary_scaling].keys, &own, w);
+    qkv__json_close(w);
 }
 
 qkv_status qkv__read_rotary_part(const qkv__published *p, const char *key, qkv_transformer_opts *o)
 {
-    const json_t *part = qkv__get(p, key);
-    if (!part) part = json_object_get(qkv__get(p, "rope_parameters"), key);
+    const qkv__json_value *part = qkv__get(p, key);
+    if (!part) part = qkv__json_get(qkv__get(p, "rope_parameters"), key);
     int64_t width = o->d_k ? o->d_k : o->heads > 0 ? o->dim / o->heads : 0;
     if (!part || width < 1) return QKV_OK;
-    double share = json_number_value(part);
+    double share = qkv__json_number(part);
     if (!(share > 0 && share <= 1))
         return qkv__fail(QKV_FORMAT, "%s: key \"%s\": expected a number above 0, at most 1", p->path, key);
     int64_t turned = (int64_t)((double)width * share);
@@ -188,29 +192,29 @@ static const qkv__config_key window_key[] = { QKV__KEY("sliding_window", window,
 
 static int window_layers(const qkv_transformer_opts *o) { return o->decoder_layers ? o->decoder_layers : o->encoder_layers; }
 
-static bool is_full(const json_t *types, int i)
+static bool is_full(const qkv__json_value *types, int i)
 {
-    return !strcmp(json_string_value(json_array_get(types, (size_t)i)), "full_attention");
+    return !strcmp(qkv__json_text(qkv__json_at(types, (size_t)i)), "full_attention");
 }
 
-static bool has_words(const json_t *types, int layers)
+static bool has_words(const qkv__json_value *types, int layers)
 {
-    bool ok = json_is_array(types) && json_array_size(types) == (size_t)layers;
+    bool ok = qkv__json_is_array(types) && qkv__json_size(types) == (size_t)layers;
     for (int i = 0; ok && i < layers; i++) {
-        const char *word = json_string_value(json_array_get(types, (size_t)i));
+        const char *word = qkv__json_text(qkv__json_at(types, (size_t)i));
         ok = word && (!strcmp(word, "full_attention") || !strcmp(word, "sliding_attention"));
     }
     return ok;
 }
 
 /* The first layer from `i` on that sees everything, or does not; `layers` when there is none. */
-static int next_layer(const json_t *types, int i, int layers, bool full)
+static int next_layer(const qkv__json_value *types, int i, int layers, bool full)
 {
     while (i < layers && is_full(types, i) != full) i++;
     return i;
 }
 
-static bool is_said_already(const json_t *types, int layers, const qkv_transformer_opts *o)
+static bool is_said_already(const qkv__json_value *types, int layers, const qkv_transformer_opts *o)
 {
     for (int i = 0; i < layers; i++)
         if (is_full(types, i) == qkv__has_window(o, i)) return false;
@@ -220,7 +224,7 @@ static bool is_said_already(const json_t *types, int layers, const qkv_transform
 /* "layer_types" says it layer by layer: all see a window but the first ones, or but one in every so many. */
 qkv_status qkv__read_layer_types(const qkv__published *p, qkv_transformer_opts *o)
 {
-    const json_t *types = qkv__get(p, "layer_types");
+    const qkv__json_value *types = qkv__get(p, "layer_types");
     int layers = window_layers(o);
     if (!o->window || !types || layers < 1) return QKV_OK;
     if (!has_words(types, layers))
@@ -243,23 +247,26 @@ qkv_status qkv__read_layer_types(const qkv__published *p, qkv_transformer_opts *
 qkv_status qkv__read_window(const qkv__published *p, qkv_transformer_opts *o)
 {
     qkv_status status = qkv__read_keys(p, window_key, o);
-    if (json_is_null(qkv__value(p, "sliding_window"))) o->window = 0;
+    if (qkv__json_is_null(qkv__value(p, "sliding_window"))) o->window = 0;
     return status ? status : qkv__read_layer_types(p, o);
 }
 
-bool qkv__write_layer_types(const qkv_transformer_opts *o, json_t *config)
+void qkv__write_layer_types(const qkv_transformer_opts *o, qkv__json_writer *w)
 {
-    json_t *types = json_array();
-    bool ok = types != NULL;
-    for (int i = 0; ok && i < window_layers(o); i++)
-        ok = !json_array_append_new(types, json_string(qkv__has_window(o, i) ? "sliding_attention" : "full_attention"));
-    ok = ok && !json_object_set(config, "layer_types", types);
-    json_decref(types);
-    return ok;
+    qkv__json_open_array(w, "layer_types");
+    for (int i = 0; i < window_layers(o); i++)
+        qkv__json_put_text(w, NULL, qkv__has_window(o, i) ? "sliding_attention" : "full_attention");
+    qkv__json_close(w);
 }
 
-bool qkv__write_window(const qkv_transformer_opts *o, json_t *config)
+void qkv__put_window(const qkv_transformer_opts *o, qkv__json_writer *w)
 {
-    return qkv__write_layer_types(o, config) &&
-           !json_object_set_new(config, "sliding_window", o->window ? json_integer(o->window) : json_null());
+    if (o->window) qkv__json_put_int(w, "sliding_window", o->window);
+    else qkv__json_put_null(w, "sliding_window");
+}
+
+void qkv__write_window(const qkv_transformer_opts *o, qkv__json_writer *w)
+{
+    qkv__write_layer_types(o, w);
+    qkv__put_window(o, w);
 }

@@ -72,7 +72,7 @@ static const char *const ignored[] = { "*.embed_tokens.weight", "lm_head.weight"
 
 static bool is_encoder_alone(const qkv__published *p)
 {
-    const char *name = json_string_value(json_array_get(qkv__get(p, "architectures"), 0));
+    const char *name = qkv__json_text(qkv__json_at(qkv__get(p, "architectures"), 0));
     size_t n = name ? strlen(name) : 0;
     return n >= 12 && !strcmp(name + n - 12, "EncoderModel");
 }
@@ -119,14 +119,11 @@ static qkv_status read_t5(const qkv__published *p, int parts, qkv_transformer_op
     return status ? status : check_inner_layer(p, o);
 }
 
-static bool write_t5(const qkv_transformer_opts *o, json_t *config)
+static void write_t5(const qkv_transformer_opts *o, qkv__json_writer *w)
 {
-    json_t *more = json_pack("{s:I, s:b, s:b}", "num_decoder_layers",
-                             (json_int_t)(o->decoder_layers ? o->decoder_layers : o->encoder_layers), "tie_word_embeddings",
-                             !o->untied, "is_encoder_decoder", o->decoder_layers > 0);
-    bool ok = more && !json_object_update(config, more);
-    json_decref(more);
-    return ok;
+    qkv__json_put_int(w, "num_decoder_layers", o->decoder_layers ? o->decoder_layers : o->encoder_layers);
+    qkv__json_put_bool(w, "tie_word_embeddings", !o->untied);
+    qkv__json_put_bool(w, "is_encoder_decoder", o->decoder_layers > 0);
 }
 
 static const char *not_any_t5(const qkv_transformer_opts *o)
@@ -162,7 +159,7 @@ static const qkv__family t5_gated, mt5_gated, umt5_gated;
 
 static const char *inner_layer(const qkv__published *p, const char *missing)
 {
-    const char *inner = json_string_value(qkv__get(p, "feed_forward_proj"));
+    const char *inner = qkv__json_text(qkv__get(p, "feed_forward_proj"));
     return inner ? inner : missing;
 }
 

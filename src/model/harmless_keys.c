@@ -137,20 +137,20 @@ static bool has_word(const char *list, const char *word)
 }
 
 /* A word or number of a row. */
-static bool is_value(const qkv__published *p, const json_t *value, const char *said, size_t length)
+static bool is_value(const qkv__published *p, const qkv__json_value *value, const char *said, size_t length)
 {
     char text[64], *end;
     snprintf(text, sizeof text, "%.*s", (int)length, said);
-    const json_t *other = *text == '=' ? json_object_get(p->config, text + 1) : NULL;
-    if (*text == '=') return json_is_number(value) && json_number_value(value) == json_number_value(other);
-    if (json_is_boolean(value)) return !strcmp(text, json_is_true(value) ? "true" : "false");
-    if (json_is_object(value)) return !strcmp(text, "{}") && !json_object_size(value);
-    if (json_is_string(value)) return !strcmp(text, json_string_value(value));
+    const qkv__json_value *other = *text == '=' ? qkv__json_get(p->config, text + 1) : NULL;
+    if (*text == '=') return qkv__json_is_number(value) && qkv__json_number(value) == qkv__json_number(other);
+    if (qkv__json_is_bool(value)) return !strcmp(text, qkv__json_is_true(value) ? "true" : "false");
+    if (qkv__json_is_object(value)) return !strcmp(text, "{}") && !qkv__json_size(value);
+    if (qkv__json_is_string(value)) return !strcmp(text, qkv__json_text(value));
     double number = strtod(text, &end);
-    return end > text && !*end && json_is_number(value) && json_number_value(value) == number;
+    return end > text && !*end && qkv__json_is_number(value) && qkv__json_number(value) == number;
 }
 
-static bool is_one_of(const qkv__published *p, const json_t *value, const char *values)
+static bool is_one_of(const qkv__published *p, const qkv__json_value *value, const char *values)
 {
     for (size_t n; *values; values += n + (values[n] == ' '))
         if (n = strcspn(values, " "), is_value(p, value, values, n)) return true;
@@ -158,7 +158,7 @@ static bool is_one_of(const qkv__published *p, const json_t *value, const char *
 }
 
 /* Whether a row lets the value pass; *supported: what would have passed, NULL: no row has the key. */
-static bool is_harmless(const qkv__family *f, const qkv__published *p, const char *key, const json_t *value,
+static bool is_harmless(const qkv__family *f, const qkv__published *p, const char *key, const qkv__json_value *value,
                         const char **supported)
 {
     *supported = NULL;
@@ -170,7 +170,7 @@ static bool is_harmless(const qkv__family *f, const qkv__published *p, const cha
     return false;
 }
 
-static qkv_status refuse_key(const qkv__published *p, const char *key, const json_t *value, const char *supported)
+static qkv_status refuse_key(const qkv__published *p, const char *key, const qkv__json_value *value, const char *supported)
 {
     char other[80];
     if (supported && *supported == '=') {
@@ -178,28 +178,29 @@ static qkv_status refuse_key(const qkv__published *p, const char *key, const jso
         return qkv__unsupported(p, key, other);
     }
     if (supported) return qkv__unsupported(p, key, supported);
-    char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
-    if (!text) return QKV_MEMORY;
-    qkv_status status = qkv__fail(
-        QKV_UNSUPPORTED,
-        "%s: key \"%.60s\" is %.60s: it is unknown here, and may change what the model computes; if it does not, "
-        "remove it from the file",
-        p->path, key, text);
-    free(text);
+    qkv__json_writer w = { 0 };
+    qkv__json_put_value(&w, NULL, value);
+    qkv_status status =
+        w.status ? w.status
+                 : qkv__fail(QKV_UNSUPPORTED,
+                             "%s: key \"%.60s\" is %.60s: it is unknown here, and may change what the model computes; if it "
+                             "does not, remove it from the file",
+                             p->path, key, w.text);
+    qkv__json_writer_free(&w);
     return status;
 }
 
 /* Keys within "rope_scaling", which may have an object for each kind of layers. */
-static qkv_status check_rope_keys(const qkv__family *f, const qkv__published *p, json_t *object)
+static qkv_status check_rope_keys(const qkv__family *f, const qkv__published *p, const qkv__json_value *object)
 {
     const char *key, *supported;
-    json_t *value;
-    json_object_foreach (object, key, value) {
+    for (size_t i = 0; (key = qkv__json_key(object, i)); i++) {
+        const qkv__json_value *value = qkv__json_at(object, i);
         char name[80];
         qkv_status status = QKV_OK;
         snprintf(name, sizeof name, "rope:%.60s", key);
-        if (json_is_object(value)) status = check_rope_keys(f, p, value);
-        else if (!json_is_null(value) && !is_harmless(f, p, name, value, &supported))
+        if (qkv__json_is_object(value)) status = check_rope_keys(f, p, value);
+        else if (!qkv__json_is_null(value) && !is_harmless(f, p, name, value, &supported))
             status = refuse_key(p, key, value, supported);
         if (status) return status;
     }
@@ -209,9 +210,11 @@ static qkv_status check_rope_keys(const qkv__family *f, const qkv__published *p,
 qkv_status qkv__family_check_keys(const qkv__family *f, const qkv__published *p)
 {
     const char *key, *supported;
-    json_t *value;
-    json_object_foreach (p->unread, key, value)
-        if (!json_is_null(value) && !is_harmless(f, p, key, value, &supported)) return refuse_key(p, key, value, supported);
-    qkv_status status = check_rope_keys(f, p, json_object_get(p->config, "rope_scaling"));
-    return status ? status : check_rope_keys(f, p, json_object_get(p->config, "rope_parameters"));
+    for (size_t i = 0; p->is_read && (key = qkv__json_key(p->config, i)); i++) {
+        const qkv__json_value *value = qkv__json_at(p->config, i);
+        if (!p->is_read[i] && !qkv__json_is_null(value) && !is_harmless(f, p, key, value, &supported))
+            return refuse_key(p, key, value, supported);
+    }
+    qkv_status status = check_rope_keys(f, p, qkv__json_get(p->config, "rope_scaling"));
+    return status ? status : check_rope_keys(f, p, qkv__json_get(p->config, "rope_parameters"));
 }

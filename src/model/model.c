@@ -3,7 +3,7 @@
 
 #include "../base/arena.h"
 #include "../base/options.h"
-#include "../io/json.h"
+#include "../base/json.h"
 #include "../io/number.h"
 #include "../nn/layer.h"
 #include "../op/types.h"
@@ -338,6 +338,7 @@ static qkv_status load_tokenizers(qkv_model *m, const char *path)
 /* What a folder has been found to hold, on the way to a model. */
 typedef struct loading {
     folder f;
+    qkv__json_doc config;
     qkv__published published;
     qkv__weights weights;
     const qkv__family *family; /* NULL: ours */
@@ -356,14 +357,14 @@ static void free_loading(loading *l)
     qkv__labels_free(&l->labels);
     qkv__model_info_free(&l->info);
     qkv__sentence_free(&l->sentence);
-    json_decref(l->published.config);
-    json_decref(l->published.unread);
+    qkv__release(l->published.is_read, qkv__json_size(l->config.top));
+    qkv__json_free(&l->config);
 }
 
 static qkv_status find_family(loading *l)
 {
     const char *path = l->f.config;
-    if (!json_is_object(l->published.config)) return qkv__fail(QKV_FORMAT, "%s: expected a JSON object", path);
+    if (!qkv__json_is_object(l->published.config)) return qkv__fail(QKV_FORMAT, "%s: expected a JSON object", path);
     const char *type = qkv__model_type(l->published.config);
     if (!type) return qkv__fail(QKV_FORMAT, "%s: key \"model_type\" is missing or not text", path);
     l->family = qkv__family_find(type);
@@ -375,8 +376,9 @@ static qkv_status find_family(loading *l)
 
 static qkv_status read_options(loading *l)
 {
-    if (!l->family) return qkv__config_read(l->f.config, l->published.config, &l->opts, &l->labels, &l->extras);
-    if (!(l->published.unread = json_copy(l->published.config))) return QKV_MEMORY;
+    if (!l->family)
+        return qkv__config_read(l->f.config, l->published.config, &l->opts, &l->labels, &l->extras);
+    if (!(l->published.is_read = qkv__alloc_zero(qkv__json_size(l->config.top)))) return QKV_MEMORY;
     qkv_status status = qkv__family_read(l->family, &l->published, &l->opts);
     return status ? status : qkv__labels_read(&l->published, &l->opts, &l->labels);
 }
@@ -403,8 +405,9 @@ static qkv_status check_layers(const loading *l)
 static qkv_status read_folder(const char *path, loading *l)
 {
     qkv_status status = name_files(path, &l->f);
-    if (!status && qkv__json_read(l->f.config, QKV__CONFIG_MAX, &l->published.config))
+    if (!status && qkv__json_load(l->f.config, QKV__CONFIG_MAX, &l->config))
         status = qkv_error_status() == QKV_IO ? qkv__explain_no_folder(path) : qkv_error_status();
+    l->published.config = l->config.top;
     if (!status) status = find_family(l);
     if (!status) status = qkv__weights_open(path, l->in_memory, &l->weights);
     l->published.path = l->f.config;

@@ -2,7 +2,7 @@
 #include "model_card.h"
 
 #include "../base/size.h"
-#include "../io/json.h"
+#include "../base/json.h"
 #include "../text/out.h"
 #include "../token/tokenizer.h"
 #include "model_info.h"
@@ -16,14 +16,14 @@ enum { RECORD_BYTES = 16 << 20 };
 typedef struct card {
     const qkv_model *m;
     const char *family;
-    json_t *record;      /* training.json */
-    qkv_text log, *text; /* log.jsonl, which may be missing; the card */
+    const qkv__json_value *record; /* training.json */
+    qkv_text log, *text;           /* log.jsonl, which may be missing; the card */
     qkv__out out;
 } card;
 
-static const char *word_of(const json_t *object, const char *key, const char *missing)
+static const char *word_of(const qkv__json_value *object, const char *key, const char *missing)
 {
-    const char *word = json_string_value(json_object_get(object, key));
+    const char *word = qkv__json_get_text(object, key);
     return word ? word : missing;
 }
 
@@ -96,44 +96,44 @@ static void put_frame(card *c)
 static void put_data(card *c)
 {
     static const char *const files[] = { "train", "valid", "from" };
-    const json_t *options = json_object_get(c->record, "options"), *left = json_object_get(c->record, "left_out");
+    const qkv__json_value *options = qkv__json_get(c->record, "options"), *left = qkv__json_get(c->record, "left_out");
     qkv__out_printf(&c->out, "\n## Data\n\n| | |\n| --- | --- |\n");
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
         if (*word_of(options, files[i], "")) put_option(c, files[i], word_of(options, files[i], ""));
-    qkv__out_printf(&c->out, "| trained on | %lld |\n", (long long)json_integer_value(json_object_get(c->record, "pairs")));
+    qkv__out_printf(&c->out, "| trained on | %lld |\n", (long long)qkv__json_int(qkv__json_get(c->record, "pairs")));
     qkv__out_printf(&c->out, "| left out, empty or too long | %lld |\n",
-                    (long long)(json_integer_value(json_object_get(left, "empty")) +
-                                json_integer_value(json_object_get(left, "too_long"))));
-    const char *name;
-    json_t *count;
-    json_object_foreach (json_object_get(c->record, "classes"), name, count)
-        put_class(c, name, (long long)json_integer_value(count));
+                    (long long)(qkv__json_int(qkv__json_get(left, "empty")) + qkv__json_int(qkv__json_get(left, "too_long"))));
+    const qkv__json_value *classes = qkv__json_get(c->record, "classes");
+    for (size_t i = 0; qkv__json_key(classes, i); i++)
+        put_class(c, qkv__json_key(classes, i), (long long)qkv__json_int(qkv__json_at(classes, i)));
 }
 
 /* Those that say something: neither off nor the size's own. */
 static void put_options(card *c)
 {
-    const char *name;
-    json_t *value;
+    const qkv__json_value *options = qkv__json_get(c->record, "options");
     qkv__out_printf(&c->out, "\n## Options\n\n| | |\n| --- | --- |\n");
-    json_object_foreach (json_object_get(c->record, "options"), name, value) {
-        const char *text = json_string_value(value);
-        if (text && *text && strcmp(text, "0")) put_option(c, name, text);
+    for (size_t i = 0; qkv__json_key(options, i); i++) {
+        const char *text = qkv__json_text(qkv__json_at(options, i));
+        if (text && *text && strcmp(text, "0")) put_option(c, qkv__json_key(options, i), text);
     }
 }
 
-/* The last line of the log that has the validation of a step; NULL: there is none. It is yours. */
-static json_t *find_validation(const card *c, json_int_t step)
+/* The last line of the log that has the validation of a step; empty: there is none. */
+static void find_validation(const card *c, int64_t step, qkv__json_doc *found)
 {
-    json_t *found = NULL;
+    *found = (qkv__json_doc){ 0 };
     for (const char *line = c->log.data, *end; line && *line; line = end + 1) {
+        qkv__json_doc entry;
         if (!(end = strchr(line, '\n'))) break;
-        json_t *entry = json_loadb(line, (size_t)(end - line), 0, NULL);
-        bool fits = json_object_get(entry, "valid_loss") && json_integer_value(json_object_get(entry, "step")) == step;
-        if (fits) json_decref(found), found = json_incref(entry);
-        json_decref(entry);
+        const qkv__json_source source = {
+            .name = "log.jsonl", .text = line, .length = (size_t)(end - line), .flags = QKV__JSON_REPEATED
+        };
+        if (qkv__json_parse(&source, &entry)) continue;
+        bool fits = qkv__json_get(entry.top, "valid_loss") && qkv__json_int(qkv__json_get(entry.top, "step")) == step;
+        qkv__json_free(fits ? found : &entry);
+        if (fits) *found = entry;
     }
-    return found;
 }
 
 static void put_scores(card *c)
@@ -141,16 +141,17 @@ static void put_scores(card *c)
     static const char *const scores[] = {
         "valid_loss", "accuracy", "bleu", "micro_f1", "macro_f1", "exact", "rmse", "pearson"
     };
-    json_int_t best = json_integer_value(json_object_get(c->record, "best_step"));
-    json_t *line = find_validation(c, best);
+    int64_t best = qkv__json_int(qkv__json_get(c->record, "best_step"));
+    qkv__json_doc line;
+    find_validation(c, best, &line);
     qkv__out_printf(&c->out, "\n## Scores\n\n| | |\n| --- | --- |\n| steps | %lld |\n| step of this model | %lld |\n",
-                    (long long)json_integer_value(json_object_get(c->record, "steps")), (long long)best);
+                    (long long)qkv__json_int(qkv__json_get(c->record, "steps")), (long long)best);
     for (size_t i = 0; i < sizeof scores / sizeof *scores; i++) {
-        const json_t *score = json_object_get(line, scores[i]);
-        if (json_is_number(score)) qkv__out_printf(&c->out, "| %s | %.4f |\n", scores[i], json_number_value(score));
+        const qkv__json_value *score = qkv__json_get(line.top, scores[i]);
+        if (qkv__json_is_number(score)) qkv__out_printf(&c->out, "| %s | %.4f |\n", scores[i], qkv__json_number(score));
     }
-    if (!line) qkv__out_printf(&c->out, "\nThere was no validation text.\n");
-    json_decref(line);
+    if (!line.top) qkv__out_printf(&c->out, "\nThere was no validation text.\n");
+    qkv__json_free(&line);
 }
 
 /* ---- all of it ---- */
@@ -191,11 +192,13 @@ qkv_status qkv__write_card(const qkv_model *m, const char *folder, const char *f
     card c = { .m = m, .family = family, .text = &text };
     snprintf(path, sizeof path, "%.4000s/training.json", origin ? origin : "");
     if (!origin || !qkv__file_exists(path)) return QKV_OK;
-    qkv_status status = qkv__json_read(path, RECORD_BYTES, &c.record);
-    if (!status && !json_is_object(c.record)) status = qkv__fail(QKV_FORMAT, "%s: expected a JSON object", path);
+    qkv__json_doc record;
+    qkv_status status = qkv__json_load(path, RECORD_BYTES, &record);
+    c.record = record.top;
+    if (!status && !qkv__json_is_object(c.record)) status = qkv__fail(QKV_FORMAT, "%s: expected a JSON object", path);
     if (!status) status = read_log(&c, origin);
     if (!status) status = write_card(&c, folder);
-    json_decref(c.record);
+    qkv__json_free(&record);
     qkv_text_free(&c.log);
     qkv_text_free(&text);
     return status;

@@ -1,7 +1,7 @@
 /* model_info.c: what a folder's files say of a model besides its options. */
 #include "model_info.h"
 
-#include "../io/json.h"
+#include "../base/file.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -84,17 +84,17 @@ qkv_status qkv__model_info_copy(const qkv_model_info *from, qkv_model_info *to)
 typedef struct files {
     const qkv__published *published; /* whose keys count as read; NULL: none do */
     const char *paths[2];
-    json_t *values[2];
+    const qkv__json_value *values[2];
     int64_t vocabulary;
 } files;
 
-static json_t *get(const files *f, const char *key, const char **path)
+static const qkv__json_value *get(const files *f, const char *key, const char **path)
 {
     if (f->published) qkv__value(f->published, key);
     for (int i = 1; i >= 0; i--) {
-        json_t *value = json_object_get(f->values[i], key);
+        const qkv__json_value *value = qkv__json_get(f->values[i], key);
         *path = f->paths[i];
-        if (value && !json_is_null(value)) return value;
+        if (value && !qkv__json_is_null(value)) return value;
     }
     return NULL;
 }
@@ -104,10 +104,9 @@ static qkv_status wrong(const char *path, const char *key, const char *expected)
     return qkv__fail(QKV_FORMAT, "%s: key \"%s\": expected %s", path, key, expected);
 }
 
-static bool is_id(const files *f, const json_t *value)
+static bool is_id(const files *f, const qkv__json_value *value)
 {
-    return json_integer_value(value) >= 0 && json_integer_value(value) < f->vocabulary &&
-           json_integer_value(value) <= INT32_MAX;
+    return qkv__json_int(value) >= 0 && qkv__json_int(value) < f->vocabulary && qkv__json_int(value) <= INT32_MAX;
 }
 
 /* bos, eos and pad outside the vocabulary stand for none: a small model's file may have the defaults of a large one. What a
@@ -115,52 +114,52 @@ static bool is_id(const files *f, const json_t *value)
 static qkv_status read_id(const files *f, const char *key, bool is_needed, int32_t *to)
 {
     const char *path;
-    const json_t *value = get(f, key, &path);
+    const qkv__json_value *value = get(f, key, &path);
     if (!value) return QKV_OK;
-    if (!json_is_integer(value) || (is_needed && !is_id(f, value))) return wrong(path, key, "an id of the vocabulary");
-    if (is_id(f, value)) *to = (int32_t)json_integer_value(value);
+    if (!qkv__json_is_int(value) || (is_needed && !is_id(f, value))) return wrong(path, key, "an id of the vocabulary");
+    if (is_id(f, value)) *to = (int32_t)qkv__json_int(value);
     return QKV_OK;
 }
 
 static qkv_status read_info_whole(const files *f, const char *key, int64_t most, int64_t *to)
 {
     const char *path;
-    const json_t *value = get(f, key, &path);
+    const qkv__json_value *value = get(f, key, &path);
     if (!value) return QKV_OK;
-    if (!json_is_integer(value) || json_integer_value(value) < 0 || json_integer_value(value) > most)
+    if (!qkv__json_is_int(value) || qkv__json_int(value) < 0 || qkv__json_int(value) > most)
         return wrong(path, key, "a whole number, at least 0");
-    *to = json_integer_value(value);
+    *to = qkv__json_int(value);
     return QKV_OK;
 }
 
 static qkv_status read_info_number(const files *f, const char *key, float *to)
 {
     const char *path;
-    const json_t *value = get(f, key, &path);
+    const qkv__json_value *value = get(f, key, &path);
     if (!value) return QKV_OK;
-    if (!json_is_number(value) || !isfinite((float)json_number_value(value))) return wrong(path, key, "a finite number");
-    *to = (float)json_number_value(value);
+    if (!qkv__json_is_number(value) || !isfinite((float)qkv__json_number(value))) return wrong(path, key, "a finite number");
+    *to = (float)qkv__json_number(value);
     return QKV_OK;
 }
 
 /* A word that is never to come, as its ids: [7] alone, which is a list of one, or of several that must not follow each
  * other. */
-static const json_t *one_of(const json_t *item)
+static const qkv__json_value *one_of(const qkv__json_value *item)
 {
-    return json_is_array(item) && json_array_size(item) == 1 ? json_array_get(item, 0) : item;
+    return qkv__json_is_array(item) && qkv__json_size(item) == 1 ? qkv__json_at(item, 0) : item;
 }
 
 /* One id, or a list of them, without those outside the vocabulary. */
 static qkv_status read_info_ids(const files *f, const char *key, const int32_t **to, int *n)
 {
     const char *path;
-    const json_t *value = get(f, key, &path);
-    size_t count = json_is_array(value) ? json_array_size(value) : value ? 1 : 0, known = 0;
+    const qkv__json_value *value = get(f, key, &path);
+    size_t count = qkv__json_is_array(value) ? qkv__json_size(value) : value ? 1 : 0, known = 0;
     for (size_t i = 0; i < count; i++) {
-        const json_t *id = json_is_array(value) ? one_of(json_array_get(value, i)) : value;
-        if (json_is_array(id) && json_array_size(id) > 1)
+        const qkv__json_value *id = qkv__json_is_array(value) ? one_of(qkv__json_at(value, i)) : value;
+        if (qkv__json_is_array(id) && qkv__json_size(id) > 1)
             return qkv__fail(QKV_UNSUPPORTED, "%s: key \"%s\": only single tokens can be banned", path, key);
-        if (!json_is_integer(id)) return wrong(path, key, "ids of the vocabulary");
+        if (!qkv__json_is_int(id)) return wrong(path, key, "ids of the vocabulary");
         known += is_id(f, id);
     }
     int32_t *ids = known ? qkv__alloc(sizeof *ids * known) : NULL;
@@ -168,8 +167,8 @@ static qkv_status read_info_ids(const files *f, const char *key, const int32_t *
     *to = ids;
     *n = (int)known;
     for (size_t i = 0; i < count; i++) {
-        const json_t *id = json_is_array(value) ? one_of(json_array_get(value, i)) : value;
-        if (is_id(f, id)) *ids++ = (int32_t)json_integer_value(id);
+        const qkv__json_value *id = qkv__json_is_array(value) ? one_of(qkv__json_at(value, i)) : value;
+        if (is_id(f, id)) *ids++ = (int32_t)qkv__json_int(id);
     }
     return QKV_OK;
 }
@@ -182,7 +181,7 @@ static qkv_status read_ids_of(const files *f, qkv_model_info *info)
     if (!status) status = read_id(f, "pad_token_id", false, &info->pad);
     if (!status) status = read_id(f, "decoder_start_token_id", true, &info->start);
     if (!status) status = read_id(f, "forced_bos_token_id", true, &info->forced_first);
-    if (info->forced_first < 0 && json_is_true(get(f, "force_bos_token_to_be_generated", &path)))
+    if (info->forced_first < 0 && qkv__json_is_true(get(f, "force_bos_token_to_be_generated", &path)))
         info->forced_first = info->begin;
     if (!status) status = read_info_ids(f, "eos_token_id", &info->ends, &info->n_ends);
     return status ? status : read_info_ids(f, "bad_words_ids", &info->banned, &info->n_banned);
@@ -206,7 +205,7 @@ static qkv_status read_search(const files *f, qkv_model_info *info)
     info->beam = (int)beam;
     info->top_k = (int)top_k;
     info->no_repeat = (int)no_repeat;
-    info->sample = json_is_true(get(f, "do_sample", &path));
+    info->sample = qkv__json_is_true(get(f, "do_sample", &path));
     return status;
 }
 
@@ -223,9 +222,9 @@ static qkv_status read_context(const files *f, qkv_model_info *info)
 static qkv_status read_summary(const files *f, qkv_summary_params *to)
 {
     const char *path;
-    const json_t *tasks = get(f, "task_specific_params", &path);
-    json_t *own = json_object_get(tasks, "summarization");
-    const char *prefix = json_string_value(json_object_get(own, "prefix"));
+    const qkv__json_value *tasks = get(f, "task_specific_params", &path);
+    const qkv__json_value *own = qkv__json_get(tasks, "summarization");
+    const char *prefix = qkv__json_get_text(own, "prefix");
     const files said = { NULL, { path, path }, { own, NULL }, f->vocabulary };
     int64_t beam = 0, no_repeat = 0;
     qkv_status status = read_info_whole(&said, "num_beams", 1000, &beam);
@@ -254,24 +253,26 @@ static qkv_status join(const char *folder, const char *name, char out[PATH_BYTES
     return n < PATH_BYTES ? QKV_OK : qkv__fail(QKV_LIMIT, "%.60s...: the path is longer than 4096 bytes", folder);
 }
 
-/* A JSON file that may be missing: then *out is NULL. */
-static qkv_status read_optional(const char *path, json_t **out)
+/* A JSON file that may be missing: then *out is empty. */
+static qkv_status read_optional(const char *path, qkv__json_doc *out)
 {
-    *out = NULL;
-    return qkv__file_exists(path) ? qkv__json_read(path, QKV__CONFIG_MAX, out) : QKV_OK;
+    *out = (qkv__json_doc){ 0 };
+    return qkv__file_exists(path) ? qkv__json_load(path, QKV__CONFIG_MAX, out) : QKV_OK;
 }
 
 static qkv_status read_generation(const qkv__published *p, const char *folder, const qkv_transformer_opts *o,
                                   qkv_model_info *info)
 {
     char path[PATH_BYTES];
+    qkv__json_doc generation = { 0 };
     files f = { p, { p->path, path }, { p->config, NULL }, o->target_vocabulary ? o->target_vocabulary : o->vocabulary };
     qkv_status status = join(folder, "generation_config.json", path);
-    if (!status) status = read_optional(path, &f.values[1]);
-    if (!status && f.values[1] && !json_is_object(f.values[1]))
+    if (!status) status = read_optional(path, &generation);
+    f.values[1] = generation.top;
+    if (!status && f.values[1] && !qkv__json_is_object(f.values[1]))
         status = qkv__fail(QKV_FORMAT, "%s: expected a JSON object", path);
     if (!status) status = read_files(&f, info);
-    json_decref(f.values[1]);
+    qkv__json_free(&generation);
     return status;
 }
 
@@ -279,9 +280,9 @@ static qkv_status read_generation(const qkv__published *p, const char *folder, c
 static qkv_status read_score(const qkv__published *p, const qkv_transformer_opts *o, qkv_model_info *info)
 {
     static const char *const keys[] = { "sentence_transformers", "sbert_ce_default_activation_function" };
-    const char *name = json_string_value(json_object_get(qkv__get(p, keys[0]), "activation_fn"));
+    const char *name = qkv__json_get_text(qkv__get(p, keys[0]), "activation_fn");
     const char *key = keys[!name];
-    if (!name) name = json_string_value(qkv__get(p, keys[1]));
+    if (!name) name = qkv__json_text(qkv__get(p, keys[1]));
     if (!name || o->classes != 1) return QKV_OK;
     const char *dot = strrchr(name, '.'), *kind = dot ? dot + 1 : name;
     info->scores_logits = !strcmp(kind, "Identity");
@@ -312,7 +313,7 @@ qkv_status qkv__model_info_read(const qkv__family *f, const qkv__published *p, c
 qkv_status qkv__labels_read(const qkv__published *p, const qkv_transformer_opts *o, qkv__labels *out)
 {
     int64_t classes = o->classes_of == QKV_CLASSES_OF_SPANS ? 0 : o->classes;
-    const json_t *given = qkv__get(p, "id2label");
+    const qkv__json_value *given = qkv__get(p, "id2label");
     size_t n = (size_t)classes, bytes = (sizeof(char *) + 32) * n;
     if (!n) return QKV_OK;
     const char **names = qkv__alloc(bytes);
@@ -323,7 +324,7 @@ qkv_status qkv__labels_read(const qkv__published *p, const qkv_transformer_opts 
         char key[32];
         snprintf(key, sizeof key, "%zu", i);
         snprintf(standing_in[i], sizeof standing_in[i], "LABEL_%zu", i);
-        names[i] = given ? json_string_value(json_object_get(given, key)) : standing_in[i];
+        names[i] = given ? qkv__json_get_text(given, key) : standing_in[i];
         if (!names[i] || !*names[i]) status = qkv__fail(QKV_FORMAT, "%s: key \"id2label\": class %zu has no name", p->path, i);
     }
     if (!status) status = qkv__labels_copy(out, names, classes);
@@ -338,8 +339,8 @@ static const char *const problems[] = { "single_label_classification", "multi_la
 /* One class without a word is a logit, whatever it is for. */
 qkv_status qkv__problem_read(const qkv__published *p, int64_t classes, qkv_model_info *info)
 {
-    const json_t *separator = qkv__get(p, QKV__SEPARATOR);
-    const char *word = json_string_value(qkv__get(p, QKV__PROBLEM));
+    const qkv__json_value *separator = qkv__get(p, QKV__SEPARATOR);
+    const char *word = qkv__json_text(qkv__get(p, QKV__PROBLEM));
     int i = 0;
     while (word && i <= QKV_PROBLEM_NUMBER && strcmp(word, problems[i])) i++;
     if (i > QKV_PROBLEM_NUMBER) return qkv__unsupported(p, QKV__PROBLEM, "multi_label_classification or regression");
@@ -348,79 +349,81 @@ qkv_status qkv__problem_read(const qkv__published *p, int64_t classes, qkv_model
                          (long long)classes);
     info->problem = (qkv_problem)i;
     if (!separator || i != QKV_PROBLEM_SEVERAL_LABELS) return QKV_OK;
-    size_t length = json_string_length(separator);
+    size_t length = qkv__json_length(separator);
     if (!length || length >= sizeof info->label_separator)
         return qkv__fail(QKV_FORMAT, "%s: key \"%s\": expected a text of 1 to %zu bytes", p->path, QKV__SEPARATOR,
                          sizeof info->label_separator - 1);
-    strcpy(info->label_separator, json_string_value(separator));
+    strcpy(info->label_separator, qkv__json_text(separator));
     return QKV_OK;
 }
 
-bool qkv__problem_write(const qkv_model_info *info, json_t *config)
+void qkv__problem_write(const qkv_model_info *info, qkv__json_writer *w)
 {
-    if (info->problem == QKV_PROBLEM_SEVERAL_LABELS && *info->label_separator &&
-        json_object_set_new(config, QKV__SEPARATOR, json_string(info->label_separator)))
-        return false;
-    return !info->problem || !json_object_set_new(config, QKV__PROBLEM, json_string(problems[info->problem]));
+    if (info->problem == QKV_PROBLEM_SEVERAL_LABELS && *info->label_separator)
+        qkv__json_put_text(w, QKV__SEPARATOR, info->label_separator);
+    if (info->problem) qkv__json_put_text(w, QKV__PROBLEM, problems[info->problem]);
 }
 
 /* ---- writing ---- */
 
-static bool put_member(json_t *config, const char *key, bool said, json_t *value)
+static void put_whole(qkv__json_writer *w, const char *key, bool said, int64_t x)
 {
-    if (said) return !json_object_set_new(config, key, value);
-    json_decref(value);
-    return true;
+    if (said) qkv__json_put_int(w, key, x);
 }
 
-static json_t *list_of(const int32_t *ids, int n, bool each_in_a_list)
+static void put_number(qkv__json_writer *w, const char *key, float x)
 {
-    json_t *list = json_array();
-    for (int i = 0; list && i < n; i++)
-        if (json_array_append_new(list, each_in_a_list ? json_pack("[i]", (int)ids[i]) : json_integer(ids[i]))) {
-            json_decref(list);
-            list = NULL;
-        }
-    return list;
+    if (x != 0) qkv__json_put_real(w, key, (double)x, QKV__JSON_FLOAT);
 }
 
-static bool put_summary(const qkv_summary_params *s, json_t *config)
+static void put_ids(qkv__json_writer *w, const char *key, const int32_t *ids, int n, bool each_in_a_list)
 {
-    json_t *own = json_object();
-    bool ok = own && put_member(own, "prefix", *s->prefix, json_string(s->prefix)) &&
-              put_member(own, "num_beams", s->beam > 0, json_integer(s->beam)) &&
-              put_member(own, "no_repeat_ngram_size", s->no_repeat > 0, json_integer(s->no_repeat)) &&
-              put_member(own, "max_length", s->max_length > 0, json_integer(s->max_length)) &&
-              put_member(own, "min_length", s->min_length > 0, json_integer(s->min_length)) &&
-              put_member(own, "length_penalty", s->length_penalty != 0, json_real((double)s->length_penalty));
-    if (ok && json_object_size(own))
-        ok = put_member(config, "task_specific_params", true, json_pack("{s:O}", "summarization", own));
-    json_decref(own);
-    return ok;
+    qkv__json_open_array(w, key);
+    for (int i = 0; i < n; i++) {
+        if (each_in_a_list) qkv__json_open_array(w, NULL);
+        qkv__json_put_int(w, NULL, ids[i]);
+        if (each_in_a_list) qkv__json_close(w);
+    }
+    qkv__json_close(w);
 }
 
-bool qkv__model_info_write(const qkv_model_info *f, json_t *config)
+static void put_summary(const qkv_summary_params *s, qkv__json_writer *w)
 {
-    return put_member(config, "bos_token_id", f->begin >= 0, json_integer(f->begin)) &&
-           put_member(config, "pad_token_id", f->pad >= 0, json_integer(f->pad)) &&
-           put_member(config, "decoder_start_token_id", f->start >= 0, json_integer(f->start)) &&
-           put_member(config, "forced_bos_token_id", f->forced_first >= 0, json_integer(f->forced_first)) &&
-           put_member(config, "min_length", f->min_length > 0, json_integer(f->min_length)) &&
-           put_summary(&f->summary, config) && qkv__problem_write(f, config) &&
-           put_member(config, "eos_token_id", f->n_ends == 1, json_integer(f->n_ends ? f->ends[0] : 0)) &&
-           put_member(config, "eos_token_id", f->n_ends > 1, list_of(f->ends, f->n_ends, false)) &&
-           put_member(config, "bad_words_ids", f->n_banned > 0, list_of(f->banned, f->n_banned, true)) &&
-           put_member(config, "sbert_ce_default_activation_function", f->scores_logits,
-                      json_string("torch.nn.modules.linear.Identity")) &&
-           put_member(config, "num_beams", f->beam > 0, json_integer(f->beam)) &&
-           put_member(config, "max_length", f->max_length > 0, json_integer(f->max_length)) &&
-           put_member(config, "max_new_tokens", f->max_new > 0, json_integer(f->max_new)) &&
-           put_member(config, "length_penalty", f->length_penalty != 0, json_real((double)f->length_penalty)) &&
-           put_member(config, "max_position_embeddings", f->context > 0 && !json_object_get(config, "max_position_embeddings"),
-                      json_integer(f->context)) &&
-           put_member(config, "do_sample", f->sample != 0, json_true()) &&
-           put_member(config, "top_k", f->top_k > 0, json_integer(f->top_k)) &&
-           put_member(config, "temperature", f->temperature != 0, json_real((double)f->temperature)) &&
-           put_member(config, "top_p", f->top_p != 0, json_real((double)f->top_p)) &&
-           put_member(config, "repetition_penalty", f->repetition_penalty != 0, json_real((double)f->repetition_penalty));
+    bool is_said = *s->prefix || s->beam > 0 || s->no_repeat > 0 || s->max_length > 0 || s->min_length > 0;
+    if (!is_said && s->length_penalty == 0) return;
+    qkv__json_open_object(w, "task_specific_params");
+    qkv__json_open_object(w, "summarization");
+    if (*s->prefix) qkv__json_put_text(w, "prefix", s->prefix);
+    put_whole(w, "num_beams", s->beam > 0, s->beam);
+    put_whole(w, "no_repeat_ngram_size", s->no_repeat > 0, s->no_repeat);
+    put_whole(w, "max_length", s->max_length > 0, s->max_length);
+    put_whole(w, "min_length", s->min_length > 0, s->min_length);
+    put_number(w, "length_penalty", s->length_penalty);
+    qkv__json_close(w);
+    qkv__json_close(w);
+}
+
+void qkv__model_info_write(const qkv_model_info *f, qkv__json_writer *w)
+{
+    put_whole(w, "bos_token_id", f->begin >= 0, f->begin);
+    put_whole(w, "pad_token_id", f->pad >= 0, f->pad);
+    put_whole(w, "decoder_start_token_id", f->start >= 0, f->start);
+    put_whole(w, "forced_bos_token_id", f->forced_first >= 0, f->forced_first);
+    put_whole(w, "min_length", f->min_length > 0, f->min_length);
+    put_summary(&f->summary, w);
+    qkv__problem_write(f, w);
+    if (f->n_ends == 1) qkv__json_put_int(w, "eos_token_id", f->ends[0]);
+    if (f->n_ends > 1) put_ids(w, "eos_token_id", f->ends, f->n_ends, false);
+    if (f->n_banned > 0) put_ids(w, "bad_words_ids", f->banned, f->n_banned, true);
+    if (f->scores_logits) qkv__json_put_text(w, "sbert_ce_default_activation_function", "torch.nn.modules.linear.Identity");
+    put_whole(w, "num_beams", f->beam > 0, f->beam);
+    put_whole(w, "max_length", f->max_length > 0, f->max_length);
+    put_whole(w, "max_new_tokens", f->max_new > 0, f->max_new);
+    put_number(w, "length_penalty", f->length_penalty);
+    put_whole(w, "max_position_embeddings", f->context > 0 && !qkv__json_has(w, "max_position_embeddings"), f->context);
+    if (f->sample) qkv__json_put_bool(w, "do_sample", true);
+    put_whole(w, "top_k", f->top_k > 0, f->top_k);
+    put_number(w, "temperature", f->temperature);
+    put_number(w, "top_p", f->top_p);
+    put_number(w, "repetition_penalty", f->repetition_penalty);
 }

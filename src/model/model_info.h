@@ -53,16 +53,16 @@ qkv_status qkv__labels_read(const qkv__published *p, const qkv_transformer_opts 
 
 /* "problem_type" of config.json, ours or a published one, and "label_separator", which only what we write has. UNSUPPORTED for a
  * word that it does not have, and for a regression of several numbers; FORMAT for a separator of another type or length;
- * writing gives false when memory is out, and writes nothing of one label. */
+ * writing writes nothing of one label. */
 #define QKV__PROBLEM "problem_type"
 #define QKV__SEPARATOR "label_separator"
 qkv_status qkv__problem_read(const qkv__published *p, int64_t classes, qkv_model_info *info);
-bool qkv__problem_write(const qkv_model_info *info, json_t *config);
+void qkv__problem_write(const qkv_model_info *info, qkv__json_writer *w);
 
 /* Of a classifier of several labels; "" for none. USAGE for one that does not fit into qkv_model_info. */
 qkv_status qkv__model_set_separator(qkv_model *m, const char *separator);
 
-/* Adds what config.json has of them; false when memory is out. */
-bool qkv__model_info_write(const qkv_model_info *info, json_t *config);
+/* Adds what config.json has of them. */
+void qkv__model_info_write(const qkv_model_info *info, qkv__json_writer *w);
 
 #endif

@@ -3,7 +3,8 @@
 
 #include "../base/file.h"
 #include "../base/size.h"
-#include "../io/json.h"
+#include "../base/file.h"
+#include "../base/json.h"
 #include "../io/weights.h"
 #include "config.h"
 
@@ -74,23 +75,24 @@ static qkv_status in_module(const char *folder, const char *module, const char *
     return n < PATH_BYTES ? QKV_OK : qkv__fail(QKV_LIMIT, "%.60s...: the path is longer than 4096 bytes", folder);
 }
 
-static qkv_status read_module_config(const char *folder, const char *module, char path[PATH_BYTES], json_t **out)
+static qkv_status read_module_config(const char *folder, const char *module, char path[PATH_BYTES], qkv__json_doc *out)
 {
-    *out = NULL;
+    *out = (qkv__json_doc){ 0 };
     qkv_status status = in_module(folder, module, "config.json", path);
-    return status ? status : qkv__json_read(path, QKV__CONFIG_MAX, out);
+    return status ? status : qkv__json_load(path, QKV__CONFIG_MAX, out);
 }
 
 /* One of those that qkv_pooling has is told of too. */
-static qkv_status choose_pooling(const char *path, const json_t *config, int64_t dim, qkv_model_info *info, qkv__sentence *s)
+static qkv_status choose_pooling(const char *path, const qkv__json_value *config, int64_t dim, qkv_model_info *info,
+                                 qkv__sentence *s)
 {
     int n = 0;
     s->poolings = 0;
     for (int i = 0; i < QKV__POOL_KINDS; i++)
-        if (json_is_true(json_object_get(config, pooling_keys[i]))) s->poolings |= 1 << i, n++;
+        if (qkv__json_is_true(qkv__json_get(config, pooling_keys[i]))) s->poolings |= 1 << i, n++;
     if (!n) return qkv__fail(QKV_FORMAT, "%s: no key says how tokens are pooled", path);
-    const json_t *width = json_object_get(config, "word_embedding_dimension");
-    if (width && !json_is_null(width) && json_integer_value(width) != dim)
+    const qkv__json_value *width = qkv__json_get(config, "word_embedding_dimension");
+    if (width && !qkv__json_is_null(width) && qkv__json_int(width) != dim)
         return qkv__fail(QKV_FORMAT, "%s: key \"word_embedding_dimension\": the model's is %lld", path, (long long)dim);
     s->width = n * dim;
     if (s->poolings == QKV__POOL_FIRST) info->pooling = QKV_POOLING_FIRST;
@@ -101,29 +103,29 @@ static qkv_status choose_pooling(const char *path, const json_t *config, int64_t
 static qkv_status read_pooling(const char *folder, const char *module, int64_t dim, qkv_model_info *info, qkv__sentence *s)
 {
     char path[PATH_BYTES];
-    json_t *config;
+    qkv__json_doc config;
     qkv_status status = read_module_config(folder, module, path, &config);
-    if (!status) status = choose_pooling(path, config, dim, info, s);
-    json_decref(config);
+    if (!status) status = choose_pooling(path, config.top, dim, info, s);
+    qkv__json_free(&config);
     return status;
 }
 
-static qkv_status read_dense_config(const char *path, const json_t *config, qkv__dense *d)
+static qkv_status read_dense_config(const char *path, const qkv__json_value *config, qkv__dense *d)
 {
-    const char *name = json_string_value(json_object_get(config, "activation_function"));
+    const char *name = qkv__json_get_text(config, "activation_function");
     const char *dot = name ? strrchr(name, '.') : NULL, *kind = dot ? dot + 1 : name ? name : "Tanh";
-    const json_t *bias = json_object_get(config, "bias");
-    *d = (qkv__dense){ .in = json_integer_value(json_object_get(config, "in_features")),
-                       .out = json_integer_value(json_object_get(config, "out_features")),
-                       .has_bias = !bias || json_is_true(bias) };
+    const qkv__json_value *bias = qkv__json_get(config, "bias");
+    *d = (qkv__dense){ .in = qkv__json_int(qkv__json_get(config, "in_features")),
+                       .out = qkv__json_int(qkv__json_get(config, "out_features")),
+                       .has_bias = !bias || qkv__json_is_true(bias) };
     for (size_t i = 0; i < sizeof activations / sizeof *activations; i++)
         if (!strcmp(kind, activations[i].name)) d->activation = activations[i].name, d->f = activations[i].f;
     if (d->in < 1 || d->out < 1 || d->in > INT32_MAX || d->out > INT32_MAX)
         return qkv__fail(QKV_FORMAT, "%s: keys \"in_features\" and \"out_features\": expected whole numbers from 1", path);
-    const char *input = json_string_value(json_object_get(config, "module_input_name"));
+    const char *input = qkv__json_get_text(config, "module_input_name");
     if (input && strcmp(input, "sentence_embedding"))
-        return qkv__fail(QKV_UNSUPPORTED, "%s: key \"module_input_name\": \"%.80s\": only sentence_embedding is supported", path,
-                         input);
+        return qkv__fail(QKV_UNSUPPORTED, "%s: key \"module_input_name\": \"%.80s\": only sentence_embedding is supported",
+                         path, input);
     if (d->f) return QKV_OK;
     return qkv__fail(QKV_UNSUPPORTED,
                      "%s: key \"activation_function\": \"%.80s\": only Identity, Tanh, ReLU, GELU and Sigmoid are supported",
@@ -162,11 +164,11 @@ static qkv_status read_dense_weights(const char *folder, const char *module, qkv
 static qkv_status read_dense(const char *folder, const char *module, const qkv_model_info *info, qkv__sentence *s)
 {
     char path[PATH_BYTES];
-    json_t *config;
+    qkv__json_doc config;
     qkv__dense d;
     qkv_status status = read_module_config(folder, module, path, &config);
-    if (!status) status = read_dense_config(path, config, &d);
-    json_decref(config);
+    if (!status) status = read_dense_config(path, config.top, &d);
+    qkv__json_free(&config);
     if (status) return status;
     if (info->normalise || s->n_dense == QKV__DENSE_MAX)
         return qkv__fail(QKV_UNSUPPORTED, "%s/modules.json: at most %d Dense modules are supported, before Normalize", folder,
@@ -178,10 +180,11 @@ static qkv_status read_dense(const char *folder, const char *module, const qkv_m
     return read_dense_weights(folder, module, d, s);
 }
 
-static qkv_status read_module(const char *folder, const json_t *module, int64_t dim, qkv_model_info *info, qkv__sentence *s)
+static qkv_status read_module(const char *folder, const qkv__json_value *module, int64_t dim, qkv_model_info *info,
+                              qkv__sentence *s)
 {
-    const char *type = json_string_value(json_object_get(module, "type")), *dot = type ? strrchr(type, '.') : NULL;
-    const char *kind = dot ? dot + 1 : type ? type : "", *path = json_string_value(json_object_get(module, "path"));
+    const char *type = qkv__json_get_text(module, "type"), *dot = type ? strrchr(type, '.') : NULL;
+    const char *kind = dot ? dot + 1 : type ? type : "", *path = qkv__json_get_text(module, "path");
     if (!strcmp(kind, "Transformer") || !strcmp(kind, "Dropout")) return QKV_OK;
     if (!strcmp(kind, "Normalize")) return info->normalise = 1, QKV_OK;
     if (!strcmp(kind, "Pooling") && !s->n_dense) return read_pooling(folder, path, dim, info, s);
@@ -192,66 +195,67 @@ static qkv_status read_module(const char *folder, const json_t *module, int64_t 
                      folder, kind);
 }
 
-/* A JSON file of the folder that may be missing: then *out is NULL. */
-static qkv_status read_beside(const char *folder, const char *name, char path[PATH_BYTES], json_t **out)
+/* A JSON file of the folder that may be missing: then *out is empty. */
+static qkv_status read_beside(const char *folder, const char *name, char path[PATH_BYTES], qkv__json_doc *out)
 {
-    *out = NULL;
+    *out = (qkv__json_doc){ 0 };
     if (snprintf(path, PATH_BYTES, "%s/%s", folder, name) >= PATH_BYTES)
         return qkv__fail(QKV_LIMIT, "%.60s...: the path is longer than 4096 bytes", folder);
-    return qkv__file_exists(path) ? qkv__json_read(path, QKV__CONFIG_MAX, out) : QKV_OK;
+    return qkv__file_exists(path) ? qkv__json_load(path, QKV__CONFIG_MAX, out) : QKV_OK;
 }
 
 static qkv_status read_embed_length(const char *folder, qkv_model_info *info)
 {
     char path[PATH_BYTES];
-    json_t *config;
+    qkv__json_doc config;
     qkv_status status = read_beside(folder, "sentence_bert_config.json", path, &config);
-    const json_t *length = json_object_get(config, "max_seq_length");
-    json_int_t n = json_integer_value(length);
-    if (!status && length && !json_is_null(length) && (!json_is_integer(length) || n < 0 || n > INT32_MAX))
+    const qkv__json_value *length = qkv__json_get(config.top, "max_seq_length");
+    int64_t n = qkv__json_int(length);
+    if (!status && length && !qkv__json_is_null(length) && (!qkv__json_is_int(length) || n < 0 || n > INT32_MAX))
         status = qkv__fail(QKV_FORMAT, "%s: key \"max_seq_length\": expected a whole number, at least 0", path);
     if (!status) info->embed_length = n;
-    json_decref(config);
+    qkv__json_free(&config);
     return status;
 }
 
 qkv_status qkv__sentence_read(const char *folder, int64_t dim, qkv_model_info *info, qkv__sentence *out)
 {
     char path[PATH_BYTES];
-    size_t i;
-    json_t *list, *module;
+    qkv__json_doc list;
     *out = (qkv__sentence){ 0 };
     qkv_status status = read_beside(folder, "modules.json", path, &list);
-    if (status || !list) return status;
-    if (!json_is_array(list)) status = qkv__fail(QKV_FORMAT, "%s: expected a list of modules", path);
-    json_array_foreach(list, i, module) if (!status) status = read_module(folder, module, dim, info, out);
-    json_decref(list);
+    if (status || !list.top) return status;
+    if (!qkv__json_is_array(list.top)) status = qkv__fail(QKV_FORMAT, "%s: expected a list of modules", path);
+    for (size_t i = 0; i < qkv__json_size(list.top) && !status; i++)
+        status = read_module(folder, qkv__json_at(list.top, i), dim, info, out);
+    qkv__json_free(&list);
     return status ? status : read_embed_length(folder, info);
 }
 
 /* ---- writing ---- */
 
-static qkv_status put_file(const char *folder, const char *name, json_t *value)
+static qkv_status put_file(const char *folder, const char *name, qkv__json_writer *w)
 {
     char path[PATH_BYTES];
-    qkv_status status = QKV_OK;
-    if (snprintf(path, sizeof path, "%s/%s", folder, name) >= (int)sizeof path)
-        status = qkv__fail(QKV_LIMIT, "%.60s...: the path is longer than 4096 bytes", folder);
-    if (!status) status = qkv__json_write(path, value);
-    json_decref(value);
-    return status;
+    if (snprintf(path, sizeof path, "%s/%s", folder, name) < (int)sizeof path) return qkv__json_save(w, path);
+    qkv__json_writer_free(w);
+    return qkv__fail(QKV_LIMIT, "%.60s...: the path is longer than 4096 bytes", folder);
 }
 
-/* Adds a module to the list; false when memory is out. Its folder is named after its number and kind. */
-static bool put_module(json_t *list, const char *type, char path[64])
+/* Adds module i to the list. Its folder is named after its number and kind. */
+static void put_module(qkv__json_writer *list, int i, const char *type, char path[64])
 {
-    char name[8], whole[64];
-    int i = (int)json_array_size(list);
+    char name[16], whole[64];
     snprintf(name, sizeof name, "%d", i);
     snprintf(whole, sizeof whole, "sentence_transformers.models.%s", type);
     *path = '\0'; /* the Transformer's files lie in the folder itself */
     if (i) snprintf(path, 64, "%d_%s", i, type);
-    return !json_array_append_new(list, json_pack("{s:i, s:s, s:s, s:s}", "idx", i, "name", name, "path", path, "type", whole));
+    qkv__json_open_object(list, NULL);
+    qkv__json_put_int(list, "idx", i);
+    qkv__json_put_text(list, "name", name);
+    qkv__json_put_text(list, "path", path);
+    qkv__json_put_text(list, "type", whole);
+    qkv__json_close(list);
 }
 
 static qkv_status write_pooling(const char *folder, const char *module, int64_t dim, const qkv_model_info *info,
@@ -262,16 +266,16 @@ static qkv_status write_pooling(const char *folder, const char *module, int64_t 
                               [QKV_POOLING_LAST] = QKV__POOL_LAST,
                               [QKV_POOLING_ATTENTION] = QKV__POOL_MEAN };
     char path[PATH_BYTES];
-    json_t *config = json_pack("{s:I}", "word_embedding_dimension", (json_int_t)dim);
     int poolings = s->poolings ? s->poolings : of[info->pooling];
-    bool ok = config;
-    for (int i = 0; i < QKV__POOL_KINDS && ok; i++)
-        ok = !json_object_set_new(config, pooling_keys[i], json_boolean(poolings >> i & 1));
-    qkv_status status = ok ? in_module(folder, module, "", path) : QKV_MEMORY;
+    qkv__json_writer w = { .style = QKV__JSON_LINES };
+    qkv_status status = in_module(folder, module, "", path);
     if (!status) status = qkv__folder_make(path);
-    if (!status) return put_file(path, "config.json", config);
-    json_decref(config);
-    return status;
+    if (status) return status;
+    qkv__json_open_object(&w, NULL);
+    qkv__json_put_int(&w, "word_embedding_dimension", dim);
+    for (int i = 0; i < QKV__POOL_KINDS; i++) qkv__json_put_bool(&w, pooling_keys[i], poolings >> i & 1);
+    qkv__json_close(&w);
+    return put_file(path, "config.json", &w);
 }
 
 static qkv_status write_dense(const char *folder, const char *module, const qkv__dense *d)
@@ -282,41 +286,52 @@ static qkv_status write_dense(const char *folder, const char *module, const qkv_
         { .name = "linear.weight", .ndim = 2, .shape = shape, .count = d->out * d->in, .data = d->weight },
         { .name = "linear.bias", .ndim = 1, .shape = shape, .count = d->out, .data = d->weight + d->out * d->in }
     };
+    qkv__json_writer w = { .style = QKV__JSON_LINES };
     for (size_t i = 0; i < sizeof activations / sizeof *activations; i++)
         if (activations[i].f == d->f)
             snprintf(name, sizeof name, "torch.nn.modules.%s.%s", activations[i].place, activations[i].name);
     qkv_status status = in_module(folder, module, "", path);
     if (!status) status = in_module(folder, module, "model.safetensors", file);
     if (!status) status = qkv__folder_make(path);
-    if (!status)
-        status = put_file(path, "config.json",
-                          json_pack("{s:I, s:I, s:b, s:s}", "in_features", (json_int_t)d->in, "out_features",
-                                    (json_int_t)d->out, "bias", d->has_bias, "activation_function", name));
+    if (status) return status;
+    qkv__json_open_object(&w, NULL);
+    qkv__json_put_int(&w, "in_features", d->in);
+    qkv__json_put_int(&w, "out_features", d->out);
+    qkv__json_put_bool(&w, "bias", d->has_bias);
+    qkv__json_put_text(&w, "activation_function", name);
+    qkv__json_close(&w);
+    status = put_file(path, "config.json", &w);
     return status ? status : qkv__safetensors_write(file, 1 + d->has_bias, tensors, 1, &(qkv__note){ "format", "pt" });
 }
 
-static qkv_status write_modules(const char *folder, int64_t dim, const qkv_model_info *info, const qkv__sentence *s,
-                                json_t *list)
+static qkv_status write_length(const char *folder, const qkv_model_info *info)
 {
-    char path[64];
-    bool ok = list && put_module(list, "Transformer", path) && put_module(list, "Pooling", path);
-    qkv_status status = ok ? write_pooling(folder, path, dim, info, s) : QKV_MEMORY;
-    for (int i = 0; i < s->n_dense && !status; i++)
-        status = put_module(list, "Dense", path) ? write_dense(folder, path, &s->dense[i]) : QKV_MEMORY;
-    if (!status && info->normalise && !put_module(list, "Normalize", path)) status = QKV_MEMORY;
-    return status;
+    qkv__json_writer w = { .style = QKV__JSON_LINES };
+    qkv__json_open_object(&w, NULL);
+    qkv__json_put_int(&w, "max_seq_length", info->embed_length);
+    qkv__json_close(&w);
+    return put_file(folder, "sentence_bert_config.json", &w);
 }
 
 qkv_status qkv__sentence_write(const char *folder, int64_t dim, const qkv_model_info *info, const qkv__sentence *s)
 {
+    char path[64];
+    int n = 0;
     bool is_mean = info->pooling == QKV_POOLING_MEAN || info->pooling == QKV_POOLING_ATTENTION;
     if (!info->normalise && !info->embed_length && is_mean && !qkv__sentence_is_more(s)) return QKV_OK;
-    json_t *list = json_array();
-    qkv_status status = write_modules(folder, dim, info, s, list);
-    if (!status && info->embed_length)
-        status = put_file(folder, "sentence_bert_config.json",
-                          json_pack("{s:I}", "max_seq_length", (json_int_t)info->embed_length));
-    if (!status) return put_file(folder, "modules.json", list);
-    json_decref(list);
+    qkv__json_writer list = { .style = QKV__JSON_LINES };
+    qkv__json_open_array(&list, NULL);
+    put_module(&list, n++, "Transformer", path);
+    put_module(&list, n++, "Pooling", path);
+    qkv_status status = write_pooling(folder, path, dim, info, s);
+    for (int i = 0; i < s->n_dense && !status; i++) {
+        put_module(&list, n++, "Dense", path);
+        status = write_dense(folder, path, &s->dense[i]);
+    }
+    if (info->normalise) put_module(&list, n++, "Normalize", path);
+    qkv__json_close(&list);
+    if (!status && info->embed_length) status = write_length(folder, info);
+    if (!status) return put_file(folder, "modules.json", &list);
+    qkv__json_writer_free(&list);
     return status;
 }
