@@ -770,9 +770,9 @@ static void a_key_is_replaced(void **state)
     qkv__json_put_copy(&w, "inner", "text");
     qkv__json_put_copy(&w, "no copy", "none");
     qkv__json_close(&w);
-    assert_string_equal(w.text,
-                        "{\n  \"first\": 1234567,\n  \"text\": [\n    5,\n    6\n  ],\n  \"inner\": null,\n  \"last\": \"\",\n"
-                        "  \"new\": true\n}");
+    assert_string_equal(w.text, "{\n  \"first\": 1234567,\n  \"text\": [\n    5,\n    6\n  ],\n"
+                                "  \"inner\": [\n    5,\n    6\n  ],\n  \"last\": \"\",\n  \"new\": true,\n"
+                                "  \"first copy\": 1234567,\n  \"no copy\": null\n}");
     qkv__json_writer_free(&w);
 }
 
