@@ -102,7 +102,7 @@ check "--chat" run 0 "" generate -m decoder --chat -n 7
 same "a line is a message or a conversation" 1 "$(uniq out | wc -l)"
 same "three of them" 3 "$(wc -l <out)"
 printf '[{"role": "user"\nthe cat\n' >in
-check "a damaged line" run 4 "line 1: chat: the conversation is not JSON" generate -m decoder --chat -n 7
+check "a damaged line" run 4 "line 1: chat: the conversation: line 1, byte 16: not JSON" generate -m decoder --chat -n 7
 same "stands empty, and the others go on" "$(printf '\n1')" "$(head -n 1 out; tail -n 1 out | grep -c .)"
 : >in
 check "--special" run 0 "" generate -m decoder --special "<s>the cat</s>" -n 4 --json

@@ -156,8 +156,8 @@ static void read_json(const uint8_t *data, size_t size)
     if (pulled != status && !may_differ) abort();
     qkv__json_writer w = { .style = (qkv__json_style)(*data >> 3 & 3), .long_escapes = *data >> 5 & 1 };
     if (!status) qkv__json_put_value(&w, NULL, doc.top);
-    const qkv__json_source copy = { .name = "copy", .text = w.text, .length = w.length, .flags = source.flags };
-    if (!status && !left) {
+    const qkv__json_source copy = { .name = "copy", .text = w.text, .length = w.length, .flags = source.flags, .tables = left };
+    if (!status) {
         if (w.status || qkv__json_parse(&copy, &again) || !qkv__json_equal(doc.top, again.top)) abort();
         qkv__json_free(&again);
     }

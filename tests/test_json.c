@@ -642,6 +642,15 @@ static void tables_are_left_as_text(void **state)
     qkv__json_pull_table(&p, &source, a); /* no table */
     assert_int_equal(qkv__json_next(&p), QKV__JSON_NONE);
     assert_int_equal(qkv__json_pull_end(&p), QKV_OK);
+    qkv__json_writer w = { 0 };
+    qkv__json_put_value(&w, NULL, doc.top);
+    const qkv__json_source copy = { .name = "copy", .text = w.text, .length = w.length, .tables = tables };
+    qkv__json_doc again;
+    assert_int_equal(qkv__json_parse(&copy, &again), QKV_OK);
+    assert_true(qkv__json_equal(doc.top, again.top));
+    assert_false(qkv__json_equal(vocab, qkv__json_get(qkv__json_get(doc.top, "e"), "vocab")));
+    qkv__json_free(&again);
+    qkv__json_writer_free(&w);
     qkv__json_free(&doc);
     static const char damaged[] = "{\"vocab\": {\"a\": 1, \"b\" 2}}";
     const qkv__json_source bad = { .name = "file", .text = damaged, .length = sizeof damaged - 1, .tables = tables };

@@ -646,6 +646,8 @@ bool qkv__json_equal(const qkv__json_value *a, const qkv__json_value *b)
     if (type == QKV__JSON_REAL) return !(a->of.real < b->of.real) && !(a->of.real > b->of.real);
     if (type == QKV__JSON_STRING) return !compare_keys(a->of.text, a->n, b);
     if (qkv__json_size(a) != qkv__json_size(b)) return false;
+    if (type >= QKV__JSON_ARRAY && (a->is_table || b->is_table))
+        return a->is_table && b->is_table && !compare_keys(children(a)->of.text, children(a)->n, children(b));
     for (size_t i = 0; i < qkv__json_size(a); i++) {
         size_t mine = i, other = i;
         if (type == QKV__JSON_OBJECT) { /* of a key that is there twice the last counts */

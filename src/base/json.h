@@ -104,7 +104,7 @@ static inline const char *qkv__json_get_text(const qkv__json_value *object, cons
     return qkv__json_text(qkv__json_get(object, key));
 }
 
-/* Whether both are alike, wherever their members are. */
+/* Whether both are alike, wherever their members are; tables, byte by byte. */
 bool qkv__json_equal(const qkv__json_value *a, const qkv__json_value *b);
 
 /* ---- value by value ----
@@ -193,7 +193,7 @@ void qkv__json_put_null(qkv__json_writer *w, const char *key);
 /* With so many digits at most, and a point or an exponent; null for what is not finite. */
 enum { QKV__JSON_FLOAT = 9, QKV__JSON_DOUBLE = 17 }; /* digits that give the same number back */
 void qkv__json_put_real(qkv__json_writer *w, const char *key, double x, int digits);
-void qkv__json_put_value(qkv__json_writer *w, const char *key, const qkv__json_value *v);      /* numbers with 17 digits */
+void qkv__json_put_value(qkv__json_writer *w, const char *key, const qkv__json_value *v);      /* numbers with 17 digits, tables as they are */
 void qkv__json_put_raw(qkv__json_writer *w, const char *key, const char *json, size_t length); /* is JSON already */
 
 /* A key and its value are put apart: then the next value has none. For keys with a NUL. */

@@ -243,6 +243,11 @@ void qkv__json_put_value(qkv__json_writer *w, const char *key, const qkv__json_v
     case QKV__JSON_ARRAY:
     case QKV__JSON_OBJECT: break;
     }
+    if (v->is_table) { /* its text begins behind the bracket */
+        const qkv__json_value *text = v + v->of.children;
+        qkv__json_put_raw(w, key, text->of.text - 1, text->n + 1);
+        return;
+    }
     open_level(w, key, !is_object);
     for (size_t i = 0; i < v->n && !w->status; i++) {
         const qkv__json_value *member = qkv__json_at(v, i);

@@ -3,7 +3,6 @@
 
 #include "../base/options.h"
 #include "../base/status.h"
-#include "../io/json.h"
 #include "run.h"
 
 #include <string.h>
@@ -49,8 +48,8 @@ void qkv_chat_template_free(qkv_chat_template *t)
     qkv__release(t, sizeof *t);
 }
 
-qkv_status qkv__chat_template_render(const qkv_chat_template *t, const json_t *variables, const qkv_chat_render_opts *opts,
-                                     qkv_text *out)
+qkv_status qkv__chat_template_render(const qkv_chat_template *t, const qkv__json_value *variables,
+                                     const qkv_chat_render_opts *opts, qkv_text *out)
 {
     qkv_chat_render_opts o;
     jinja_value given;
@@ -76,7 +75,6 @@ qkv_status qkv__chat_template_render(const qkv_chat_template *t, const json_t *v
 qkv_status qkv_chat_template_render(const qkv_chat_template *t, const char *variables, size_t length,
                                     const qkv_chat_render_opts *opts, qkv_text *out)
 {
-    json_error_t error;
     if (!t || !variables || !out)
         return qkv__fail(QKV_USAGE, "chat template: a template, its variables and a place are needed");
     qkv__text_clear(out);
@@ -84,13 +82,12 @@ qkv_status qkv_chat_template_render(const qkv_chat_template *t, const char *vari
     qkv_status status = QKV__READ_OPTIONS(&o, most_steps, opts, "chat template");
     if (status) return status;
     o.size = sizeof o;
-    json_t *given = json_loadb(variables, length, JSON_REJECT_DUPLICATES, &error);
-    if (!given && qkv__json_out_of_memory(&error, variables, length)) return qkv__fail(QKV_MEMORY, "out of memory");
-    if (!given)
-        return qkv__fail(QKV_FORMAT, "chat template: the variables are not JSON: line %d, column %d: %s", error.line,
-                         error.column, error.text);
-    status = json_is_object(given) ? qkv__chat_template_render(t, given, &o, out)
-                                   : qkv__fail(QKV_FORMAT, "chat template: the variables must be a JSON object");
-    json_decref(given);
+    const qkv__json_source source = { .name = "chat template: the variables", .text = variables, .length = length };
+    qkv__json_doc given;
+    status = qkv__json_parse(&source, &given);
+    if (!status)
+        status = qkv__json_is_object(given.top) ? qkv__chat_template_render(t, given.top, &o, out)
+                                                : qkv__fail(QKV_FORMAT, "chat template: the variables must be a JSON object");
+    qkv__json_free(&given);
     return status;
 }

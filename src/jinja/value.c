@@ -169,13 +169,13 @@ qkv_status qkv__jinja_put(jinja_memory *m, jinja_dict *d, jinja_string key, jinj
 
 /* ---- from JSON ---- */
 
-static qkv_status list_of_json(jinja_memory *m, const json_t *from, int depth, jinja_value *out)
+static qkv_status list_of_json(jinja_memory *m, const qkv__json_value *from, int depth, jinja_value *out)
 {
     jinja_list *l = qkv__jinja_list(m);
     qkv_status status = l ? QKV_OK : qkv_error_status();
-    for (size_t i = 0; i < json_array_size(from) && !status; i++) {
+    for (size_t i = 0; i < qkv__json_size(from) && !status; i++) {
         jinja_value v;
-        status = qkv__jinja_of_json(m, json_array_get(from, i), depth + 1, &v);
+        status = qkv__jinja_of_json(m, qkv__json_at(from, i), depth + 1, &v);
         if (!status) status = qkv__jinja_append(m, l, v);
     }
     *out = (jinja_value){ .kind = JINJA_LIST, .list = l };
@@ -183,31 +183,35 @@ static qkv_status list_of_json(jinja_memory *m, const json_t *from, int depth, j
 }
 
 /* The keys of an object differ, so that none need be looked for. */
-static qkv_status dict_of_json(jinja_memory *m, json_t *from, int depth, jinja_value *out)
+static qkv_status dict_of_json(jinja_memory *m, const qkv__json_value *from, int depth, jinja_value *out)
 {
     jinja_dict *d = qkv__jinja_dict(m);
     qkv_status status = d ? QKV_OK : qkv_error_status();
-    for (void *at = json_object_iter(from); at && !status; at = json_object_iter_next(from, at)) {
-        const char *key = json_object_iter_key(at);
+    for (size_t i = 0; i < qkv__json_size(from) && !status; i++) {
+        const char *key = qkv__json_key(from, i);
         jinja_value v;
-        status = qkv__jinja_of_json(m, json_object_iter_value(at), depth + 1, &v);
+        status = qkv__jinja_of_json(m, qkv__json_at(from, i), depth + 1, &v);
         if (!status) status = add_entry(m, d, (jinja_string){ key, strlen(key) }, v);
     }
     *out = (jinja_value){ .kind = JINJA_DICT, .dict = d };
     return status;
 }
 
-qkv_status qkv__jinja_of_json(jinja_memory *m, const json_t *from, int depth, jinja_value *out)
+qkv_status qkv__jinja_of_json(jinja_memory *m, const qkv__json_value *from, int depth, jinja_value *out)
 {
     if (depth > MOST_DEPTH)
         return qkv__fail(QKV_LIMIT, "chat template: its variables are more than %d levels deep", MOST_DEPTH);
-    switch (json_typeof(from)) {
-    case JSON_OBJECT: return dict_of_json(m, (json_t *)(uintptr_t)from, depth, out);
-    case JSON_ARRAY: return list_of_json(m, from, depth, out);
-    case JSON_STRING: *out = jinja_text(json_string_value(from), json_string_length(from)); return QKV_OK;
-    case JSON_INTEGER: *out = jinja_integer(json_integer_value(from)); return QKV_OK;
-    case JSON_REAL: *out = jinja_float(json_real_value(from)); return QKV_OK;
-    case JSON_NULL: *out = jinja_none(); return QKV_OK;
-    default: *out = jinja_boolean(json_is_true(from)); return QKV_OK;
+    switch (qkv__json_type_of(from)) {
+    case QKV__JSON_OBJECT: return dict_of_json(m, from, depth, out);
+    case QKV__JSON_ARRAY: return list_of_json(m, from, depth, out);
+    case QKV__JSON_STRING: *out = jinja_text(qkv__json_text(from), qkv__json_length(from)); return QKV_OK;
+    case QKV__JSON_INT: *out = jinja_integer(qkv__json_int(from)); return QKV_OK;
+    case QKV__JSON_REAL: *out = jinja_float(qkv__json_number(from)); return QKV_OK;
+    case QKV__JSON_FALSE:
+    case QKV__JSON_TRUE: *out = jinja_boolean(qkv__json_is_true(from)); return QKV_OK;
+    case QKV__JSON_NONE:
+    case QKV__JSON_NULL: break;
     }
+    *out = jinja_none();
+    return QKV_OK;
 }

@@ -3,9 +3,9 @@
 #define QKV_SRC_JINJA_VALUE_H
 
 #include "../base/arena.h"
+#include "../base/json.h"
 #include "../text/buffer.h"
 
-#include <jansson.h>
 #include <stdbool.h>
 
 /* ---- memory ---- */
@@ -120,7 +120,7 @@ jinja_dict *qkv__jinja_dict(jinja_memory *m);
 qkv_status qkv__jinja_string(jinja_memory *m, const char *data, size_t length, jinja_value *out);
 
 /* Of JSON; the strings stay those of `from`, which must outlive it. LIMIT for one that is too deep. */
-qkv_status qkv__jinja_of_json(jinja_memory *m, const json_t *from, int depth, jinja_value *out);
+qkv_status qkv__jinja_of_json(jinja_memory *m, const qkv__json_value *from, int depth, jinja_value *out);
 
 /* ---- as text ---- */
 

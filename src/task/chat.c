@@ -14,20 +14,25 @@
 
 enum { DEFAULT_CONTEXT = 8192, PAGE = 16 };
 
+struct message {
+    qkv_text json; /* an object on one line */
+    bool is_system, is_user;
+};
+
 struct qkv_chat {
     const qkv_model *model;
     qkv__chat_format format;
     qkv_chat_opts o;
-    json_t *messages, *tools; /* tools may be NULL */
-    qkv__batcher *batcher;    /* keeps what was read: a talk that goes on begins like what it was */
+    struct message *messages; /* n_messages of them */
+    size_t n_messages, messages_bytes;
+    qkv_text tools;        /* an array in JSON; empty: there are none */
+    qkv__batcher *batcher; /* keeps what was read: a talk that goes on begins like what it was */
     /* What was read last, as text and as ids: an answer need not have the ids that its text has. */
     qkv_text known;
     qkv_ids known_ids;
     qkv_text prompt;
     qkv_ids ids, rest;
 };
-
-static qkv_status no_memory(void) { return qkv__fail(QKV_MEMORY, "out of memory"); }
 
 /* ---- making ---- */
 
@@ -38,12 +43,28 @@ static size_t token_bytes(const qkv_transformer_opts *t)
     return sizeof(float) * (size_t)(2 * t->decoder_layers * d_k * kv);
 }
 
+/* An array of them; an empty one is as none. */
+static qkv_status set_tools(qkv_chat *c, const qkv__json_value *tools)
+{
+    qkv__json_writer w = { .style = QKV__JSON_SPACED };
+    if (qkv__json_size(tools)) qkv__json_put_value(&w, NULL, tools);
+    qkv_text_free(&c->tools);
+    c->tools = (qkv_text){ w.text, w.length, w.capacity };
+    return w.status;
+}
+
 static qkv_status read_tools(qkv_chat *c)
 {
-    if (!c->o.tools) return QKV_OK;
-    c->tools = json_loads(c->o.tools, JSON_REJECT_DUPLICATES, NULL);
+    const char *text = c->o.tools;
+    qkv__json_doc tools = { 0 };
+    if (!text) return QKV_OK;
     c->o.tools = NULL; /* the caller's */
-    return json_is_array(c->tools) ? QKV_OK : qkv__fail(QKV_USAGE, "chat: the tools must be an array, in JSON");
+    qkv_status status = qkv__json_parse(&(qkv__json_source){ .name = "chat", .text = text, .length = strlen(text) }, &tools);
+    if (status != QKV_MEMORY)
+        status = qkv__json_is_array(tools.top) ? set_tools(c, tools.top)
+                                               : qkv__fail(QKV_USAGE, "chat: the tools must be an array, in JSON");
+    qkv__json_free(&tools);
+    return status;
 }
 
 static qkv_status begin_chat(qkv_chat *c, const qkv_model *m)
@@ -60,7 +81,6 @@ static qkv_status begin_chat(qkv_chat *c, const qkv_model *m)
                          (long long)most);
     if (!c->o.context) c->o.context = most ? qkv__min(most, DEFAULT_CONTEXT) : DEFAULT_CONTEXT;
     c->model = m;
-    if (!(c->messages = json_array())) return no_memory();
     qkv_status status = read_tools(c);
     if (!status) status = qkv__chat_format_read(m, c->o.chat_template, c->o.template_file, &c->format);
     c->o.chat_template = c->o.template_file = NULL;
@@ -82,13 +102,20 @@ qkv_chat *qkv_chat_new(const qkv_model *m, const qkv_chat_opts *opts)
     return NULL;
 }
 
+/* The first n of them. */
+static void keep_messages(qkv_chat *c, size_t n)
+{
+    while (c->n_messages > n) qkv_text_free(&c->messages[--c->n_messages].json);
+}
+
 void qkv_chat_free(qkv_chat *c)
 {
     if (!c) return;
     qkv__chat_format_free(&c->format);
     qkv__batcher_free(c->batcher);
-    json_decref(c->messages);
-    json_decref(c->tools);
+    keep_messages(c, 0);
+    qkv__release(c->messages, c->messages_bytes);
+    qkv_text_free(&c->tools);
     qkv_text_free(&c->known);
     qkv_text_free(&c->prompt);
     qkv_ids_free(&c->known_ids);
@@ -99,14 +126,37 @@ void qkv_chat_free(qkv_chat *c)
 
 /* ---- messages ---- */
 
-static json_t *message_of(const char *role, const char *text, size_t length)
+/* Takes what w has as the message at a place. */
+static qkv_status insert_message(qkv_chat *c, size_t at, const char *role, qkv__json_writer *w)
 {
-    json_t *m = json_object();
-    if (m && !json_object_set_new(m, "role", json_string(role)) &&
-        !json_object_set_new(m, "content", json_stringn_nocheck(length ? text : "", length)))
-        return m;
-    json_decref(m);
-    return NULL;
+    qkv_status status = w->status;
+    size_t bytes = (c->n_messages + 1) * sizeof *c->messages;
+    if (!status) status = qkv__grow((void **)&c->messages, &c->messages_bytes, bytes);
+    if (status) {
+        qkv__json_writer_free(w);
+        return status;
+    }
+    memmove(c->messages + at + 1, c->messages + at, (c->n_messages++ - at) * sizeof *c->messages);
+    c->messages[at] = (struct message){ .json = { w->text, w->length, w->capacity },
+                                        .is_system = !strcmp(role, "system"),
+                                        .is_user = !strcmp(role, "user") };
+    return QKV_OK;
+}
+
+static void remove_message(qkv_chat *c, size_t at)
+{
+    qkv_text_free(&c->messages[at].json);
+    memmove(c->messages + at, c->messages + at + 1, (--c->n_messages - at) * sizeof *c->messages);
+}
+
+static qkv_status add_text(qkv_chat *c, size_t at, const char *role, const char *text, size_t length)
+{
+    qkv__json_writer w = { .style = QKV__JSON_SPACED };
+    qkv__json_open_object(&w, NULL);
+    qkv__json_put_text(&w, "role", role);
+    qkv__json_put_string(&w, "content", length ? text : "", length);
+    qkv__json_close(&w);
+    return insert_message(c, at, role, &w);
 }
 
 static qkv_status check_text(const char *text, size_t length)
@@ -115,98 +165,107 @@ static qkv_status check_text(const char *text, size_t length)
     return qkv__fail(QKV_FORMAT, "chat: the message is not UTF-8 at byte %zu", qkv_utf8_check(text, length) + 1);
 }
 
-static bool is_role(const json_t *message, const char *role)
-{
-    const char *given = json_string_value(json_object_get(message, "role"));
-    return given && !strcmp(given, role);
-}
-
 /* 1 where there is a system's message. */
-static size_t first_message(const qkv_chat *c) { return is_role(json_array_get(c->messages, 0), "system"); }
+static size_t first_message(const qkv_chat *c) { return c->n_messages && c->messages[0].is_system; }
 
 qkv_status qkv_chat_add(qkv_chat *c, const char *role, const char *text, size_t length)
 {
     if (!c || !role || (!text && length)) return qkv__fail(QKV_USAGE, "chat: a chat, a role and a text are needed");
     qkv_status status = check_text(text, length);
-    if (status) return status;
-    return json_array_append_new(c->messages, message_of(role, text, length)) ? no_memory() : QKV_OK;
+    return status ? status : add_text(c, c->n_messages, role, text, length);
 }
 
 qkv_status qkv_chat_set_system(qkv_chat *c, const char *text, size_t length)
 {
     if (!c || (!text && length)) return qkv__fail(QKV_USAGE, "chat: a chat and a text are needed");
+    bool has_one = first_message(c);
     qkv_status status = check_text(text, length);
-    if (status) return status;
-    if (length && json_array_insert_new(c->messages, 0, message_of("system", text, length))) return no_memory();
-    const json_t *old = json_array_get(c->messages, length > 0);
-    if (is_role(old, "system")) json_array_remove(c->messages, length > 0);
-    return QKV_OK;
+    if (!status && length) status = add_text(c, 0, "system", text, length);
+    if (!status && has_one) remove_message(c, length > 0);
+    return status;
 }
 
 void qkv_chat_reset(qkv_chat *c)
 {
-    if (!c) return;
-    for (size_t keep = first_message(c); json_array_size(c->messages) > keep;)
-        json_array_remove(c->messages, json_array_size(c->messages) - 1);
+    if (c) keep_messages(c, first_message(c));
 }
 
-int64_t qkv_chat_messages(const qkv_chat *c) { return c ? (int64_t)json_array_size(c->messages) : 0; }
+int64_t qkv_chat_messages(const qkv_chat *c) { return c ? (int64_t)c->n_messages : 0; }
 
 /* ---- whole conversations ---- */
 
-static qkv_status take_conversation(qkv_chat *c, json_t *given)
+/* The messages behind those that there are; then those go. On error the new ones go. */
+static qkv_status take_messages(qkv_chat *c, const qkv__json_value *messages)
 {
-    json_t *tools = json_object_get(given, "tools"),
-           *messages = json_is_array(given) ? given : json_object_get(given, "messages");
-    if (tools && !json_is_null(tools) && !json_is_array(tools)) return qkv__fail(QKV_USAGE, "\"tools\" must be an array");
-    qkv_status status = qkv__chat_messages_settle(messages);
-    if (status) return status;
-    json_incref(messages);
-    json_decref(c->messages);
-    c->messages = messages;
-    if (!json_is_array(tools)) return QKV_OK;
-    json_incref(tools);
-    json_decref(c->tools);
-    c->tools = tools;
-    return QKV_OK;
+    size_t before = c->n_messages;
+    qkv_status status = QKV_OK;
+    if (!qkv__json_is_array(messages) || !qkv__json_size(messages))
+        return qkv__fail(QKV_USAGE, "a conversation is an array of messages, and not empty");
+    for (size_t i = 0; i < qkv__json_size(messages) && !status; i++) {
+        const qkv__json_value *m = qkv__json_at(messages, i);
+        qkv__json_writer w = { .style = QKV__JSON_SPACED };
+        status = qkv__chat_message_put(m, i + 1, &w);
+        if (!status) status = insert_message(c, c->n_messages, qkv__json_get_text(m, "role"), &w);
+        else qkv__json_writer_free(&w);
+    }
+    if (status) keep_messages(c, before);
+    else
+        while (before > 0) remove_message(c, --before);
+    return status;
+}
+
+static qkv_status take_conversation(qkv_chat *c, const qkv__json_value *given)
+{
+    const qkv__json_value *tools = qkv__json_get(given, "tools");
+    if (tools && !qkv__json_is_null(tools) && !qkv__json_is_array(tools))
+        return qkv__fail(QKV_USAGE, "\"tools\" must be an array");
+    qkv_status status = take_messages(c, qkv__json_is_array(given) ? given : qkv__json_get(given, "messages"));
+    return status || !qkv__json_is_array(tools) ? status : set_tools(c, tools);
 }
 
 qkv_status qkv_chat_set(qkv_chat *c, const char *text, size_t length)
 {
-    json_error_t error;
     if (!c || (!text && length)) return qkv__fail(QKV_USAGE, "chat: a chat and a conversation are needed");
     if (!length || (*text != '[' && *text != '{')) {
         qkv_status status = check_text(text, length);
         if (!status) qkv_chat_reset(c);
         return status ? status : qkv_chat_add(c, "user", text, length);
     }
-    json_t *given = json_loadb(text, length, JSON_REJECT_DUPLICATES, &error);
-    if (!given)
-        return qkv__fail(QKV_FORMAT, "chat: the conversation is not JSON: line %d, column %d: %s", error.line, error.column,
-                         error.text);
-    qkv_status status = take_conversation(c, given);
-    json_decref(given);
+    const qkv__json_source source = { .name = "chat: the conversation", .text = text, .length = length };
+    qkv__json_doc given;
+    qkv_status status = qkv__json_parse(&source, &given);
+    if (!status) status = take_conversation(c, given.top);
+    qkv__json_free(&given);
     return status;
 }
 
-static int put_dumped(const char *bytes, size_t size, void *out) { return qkv__text_put(out, bytes, size) ? -1 : 0; }
+static qkv_status put_messages(const qkv_chat *c, const char *between, qkv_text *out)
+{
+    qkv__text_clear(out);
+    qkv_status status = qkv__text_put(out, "[", 1);
+    for (size_t i = 0; i < c->n_messages && !status; i++) {
+        status = qkv__text_put(out, between, i ? strlen(between) : 0);
+        if (!status) status = qkv__text_put(out, c->messages[i].json.data, c->messages[i].json.length);
+    }
+    return status ? status : qkv__text_put(out, "]", 1);
+}
 
 qkv_status qkv_chat_json(const qkv_chat *c, qkv_text *out)
 {
     if (!c || !out) return qkv__fail(QKV_USAGE, "chat: a chat and a place are needed");
-    qkv__text_clear(out);
-    qkv_status status = qkv__text_put(out, "[", 1);
-    for (size_t i = 0; i < json_array_size(c->messages) && !status; i++) {
-        status = qkv__text_put(out, i ? ",\n " : "", i ? 3 : 0);
-        if (!status && json_dump_callback(json_array_get(c->messages, i), put_dumped, out, 0)) status = no_memory();
-    }
-    return status ? status : qkv__text_put(out, "]\n", 2);
+    qkv_status status = put_messages(c, ",\n ", out);
+    return status ? status : qkv__text_put(out, "\n", 1);
 }
 
 qkv_status qkv_chat_prompt(const qkv_chat *c, qkv_text *out)
 {
+    qkv_text messages = { 0 };
     if (!c || !out) return qkv__fail(QKV_USAGE, "chat: a chat and a place are needed");
-    return qkv__chat_format_render(&c->format, c->messages, c->tools, true, c->o.now, out);
+    qkv_status status = put_messages(c, ",", &messages);
+    if (!status)
+        status = qkv__chat_render(&c->format, messages.data, c->tools.length ? c->tools.data : NULL, true, c->o.now, out);
+    qkv_text_free(&messages);
+    return status;
 }
 
 /* ---- ids ---- */
@@ -254,9 +313,9 @@ static int64_t drop_oldest(qkv_chat *c)
     const size_t first = first_message(c);
     int64_t n = 0;
     do {
-        json_array_remove(c->messages, first);
+        remove_message(c, first);
         n++;
-    } while (json_array_size(c->messages) > first + 1 && !is_role(json_array_get(c->messages, first), "user"));
+    } while (c->n_messages > first + 1 && !c->messages[first].is_user);
     return n;
 }
 
@@ -264,7 +323,7 @@ static qkv_status fit_prompt(qkv_chat *c, int64_t wanted, qkv_chat_turn *turn)
 {
     const int64_t room = qkv__max(1, qkv__min(wanted ? wanted : c->o.context, c->o.context / 4));
     qkv_status status = write_prompt(c);
-    while (!status && (int64_t)c->ids.n + room > c->o.context && json_array_size(c->messages) > first_message(c) + 1) {
+    while (!status && (int64_t)c->ids.n + room > c->o.context && c->n_messages > first_message(c) + 1) {
         turn->dropped += drop_oldest(c);
         status = write_prompt(c);
     }
@@ -359,7 +418,7 @@ qkv_status qkv_chat_answer(qkv_chat *c, const qkv_generate_opts *opts, qkv_gener
     answering a = { .chat = c, .each = each, .data = data };
     *t = (qkv_chat_turn){ .context = c->o.context };
     qkv_status status = QKV__READ_OPTIONS(&a.o, no_log_p, opts, "chat");
-    if (!status && !json_array_size(c->messages)) status = qkv__fail(QKV_USAGE, "chat: there is no message to answer");
+    if (!status && !c->n_messages) status = qkv__fail(QKV_USAGE, "chat: there is no message to answer");
     if (!status) status = fit_prompt(c, a.o.max_tokens, t);
     if (!status) status = answer_prompt(&a, out, t);
     qkv_text_free(&a.said);
@@ -372,6 +431,6 @@ qkv_status qkv_chat_say(qkv_chat *c, const char *text, size_t length, const qkv_
     qkv_status status = qkv_chat_add(c, "user", text, length);
     if (status) return status;
     status = qkv_chat_answer(c, opts, each, data, out, turn);
-    if (status) json_array_remove(c->messages, json_array_size(c->messages) - 1);
+    if (status && c->n_messages) remove_message(c, c->n_messages - 1);
     return status;
 }

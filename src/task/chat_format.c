@@ -3,7 +3,6 @@
 
 #include "../base/file.h"
 #include "../base/status.h"
-#include "../io/json.h"
 #include "../jinja/render.h"
 #include "../model/model_info.h"
 #include "../model/special_tokens.h"
@@ -22,15 +21,15 @@ static qkv_status path_in(const char *folder, const char *name, char path[MOST_P
     return n < MOST_PATH ? QKV_OK : qkv__fail(QKV_LIMIT, "chat: the path of the model is too long");
 }
 
-/* An object in a file; *out is NULL where there is no such file. */
-static qkv_status read_object(const char *folder, const char *name, json_t **out)
+/* An object in a file; *out is empty where there is no such file. */
+static qkv_status read_object(const char *folder, const char *name, qkv__json_doc *out)
 {
     char path[MOST_PATH];
-    *out = NULL;
+    *out = (qkv__json_doc){ 0 };
     qkv_status status = path_in(folder, name, path);
     if (status || !qkv__file_exists(path)) return status;
-    status = qkv__json_read(path, MOST_CONFIG, out);
-    if (!status && !json_is_object(*out)) status = qkv__fail(QKV_FORMAT, "%s: it must be a JSON object", path);
+    status = qkv__json_load(path, MOST_CONFIG, out);
+    if (!status && !qkv__json_is_object(out->top)) status = qkv__fail(QKV_FORMAT, "%s: it must be a JSON object", path);
     return status;
 }
 
@@ -55,70 +54,72 @@ static qkv_status read_template_file(const char *path, qkv__chat_format *f)
     return status;
 }
 
-static qkv_status parse_named(const json_t *one, qkv__chat_format *f)
+static qkv_status parse_named(const qkv__json_value *one, qkv__chat_format *f)
 {
-    const json_t *name = json_object_get(one, "name"), *text = json_object_get(one, "template");
-    if (!json_is_string(name) || !json_is_string(text))
+    const qkv__json_value *name = qkv__json_get(one, "name"), *text = qkv__json_get(one, "template");
+    if (!qkv__json_is_string(name) || !qkv__json_is_string(text))
         return qkv__fail(QKV_FORMAT, "tokenizer_config.json: \"chat_template\" has one without name or text");
-    const bool is_default = !strcmp(json_string_value(name), "default");
-    if (!is_default && strcmp(json_string_value(name), "tool_use")) return QKV_OK;
+    const bool is_default = !strcmp(qkv__json_text(name), "default");
+    if (!is_default && strcmp(qkv__json_text(name), "tool_use")) return QKV_OK;
     qkv_chat_template **to = is_default ? &f->template : &f->with_tools;
     if (*to)
-        return qkv__fail(QKV_FORMAT, "tokenizer_config.json: two chat templates have the name \"%s\"", json_string_value(name));
-    return parse_template("tokenizer_config.json", json_string_value(text), json_string_length(text), to);
+        return qkv__fail(QKV_FORMAT, "tokenizer_config.json: two chat templates have the name \"%s\"", qkv__json_text(name));
+    return parse_template("tokenizer_config.json", qkv__json_text(text), qkv__json_length(text), to);
 }
 
-static qkv_status read_template_key(const json_t *config, qkv__chat_format *f)
+static qkv_status read_template_key(const qkv__json_value *config, qkv__chat_format *f)
 {
-    const json_t *given = json_object_get(config, "chat_template");
+    const qkv__json_value *given = qkv__json_get(config, "chat_template");
     qkv_status status = QKV_OK;
-    if (!given || json_is_null(given)) return QKV_OK;
-    if (json_is_string(given))
-        return parse_template("tokenizer_config.json", json_string_value(given), json_string_length(given), &f->template);
-    if (!json_is_array(given))
+    if (!given || qkv__json_is_null(given)) return QKV_OK;
+    if (qkv__json_is_string(given))
+        return parse_template("tokenizer_config.json", qkv__json_text(given), qkv__json_length(given), &f->template);
+    if (!qkv__json_is_array(given))
         return qkv__fail(QKV_FORMAT, "tokenizer_config.json: \"chat_template\" must be a string or a list of named ones");
-    for (size_t i = 0; i < json_array_size(given) && !status; i++) status = parse_named(json_array_get(given, i), f);
+    for (size_t i = 0; i < qkv__json_size(given) && !status; i++) status = parse_named(qkv__json_at(given, i), f);
     return status;
 }
 
 /* ---- special tokens as text ---- */
 
+enum { TOKENS = 4 };
+static const char *const token_names[TOKENS] = { "bos_token", "eos_token", "pad_token", "unk_token" };
+
+/* The first that is said counts. */
+static qkv_status take_token(const char *spelling, char **to)
+{
+    if (*to || !spelling) return QKV_OK;
+    return (*to = qkv__copy_text(spelling)) ? QKV_OK : QKV_MEMORY;
+}
+
 /* A token is a string, or an object with its content. */
-static void take_token(const json_t *from, const char *name, json_t *to)
+static const char *token_in(const qkv__json_value *from, const char *name)
 {
-    json_t *token = json_object_get(from, name);
-    if (json_is_object(token)) token = json_object_get(token, "content");
-    if (json_is_string(token) && !json_object_get(to, name)) json_object_set(to, name, token);
+    const qkv__json_value *token = qkv__json_get(from, name);
+    return qkv__json_text(qkv__json_is_object(token) ? qkv__json_get(token, "content") : token);
 }
 
-static void take_id(const qkv_tokenizer *t, int32_t id, const char *name, json_t *to)
-{
-    const char *spelled = id >= 0 ? qkv_tokenizer_token(t, id) : NULL;
-    if (spelled && !json_object_get(to, name)) json_object_set_new(to, name, json_string(spelled));
-}
+static const char *token_of(const qkv_tokenizer *t, int32_t id) { return id >= 0 ? qkv_tokenizer_token(t, id) : NULL; }
 
-static qkv_status find_tokens(const qkv_model *m, const json_t *config, const json_t *map, qkv__chat_format *f)
+static qkv_status find_tokens(const qkv_model *m, const qkv__json_value *config, const qkv__json_value *map,
+                              qkv__chat_format *f)
 {
-    static const char *const names[] = { "bos_token", "eos_token", "pad_token", "unk_token" };
     const qkv_tokenizer *t = qkv_model_target_tokenizer(m);
     qkv__special_tokens s;
     qkv_status status = qkv__special_tokens_of(m, &s);
-    if (status) return status;
-    if (!(f->tokens = json_object())) return qkv__fail(QKV_MEMORY, "out of memory");
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        take_token(config, names[i], f->tokens);
-        take_token(map, names[i], f->tokens);
+    for (int i = 0; i < TOKENS && !status; i++) {
+        status = take_token(token_in(config, token_names[i]), &f->tokens[i]);
+        if (!status) status = take_token(token_in(map, token_names[i]), &f->tokens[i]);
     }
-    take_id(t, s.ids.start, "bos_token", f->tokens);
-    take_id(t, s.ids.end, "eos_token", f->tokens);
-    const char *end = json_string_value(json_object_get(f->tokens, "eos_token"));
-    f->end = end ? qkv_tokenizer_find(t, end) : -1;
-    return QKV_OK;
+    if (!status) status = take_token(token_of(t, s.ids.start), &f->tokens[0]);
+    if (!status) status = take_token(token_of(t, s.ids.end), &f->tokens[1]);
+    f->end = f->tokens[1] ? qkv_tokenizer_find(t, f->tokens[1]) : -1;
+    return status;
 }
 
 /* ---- all ---- */
 
-static qkv_status read_folder(const char *folder, const json_t *config, qkv__chat_format *f)
+static qkv_status read_folder(const char *folder, const qkv__json_value *config, qkv__chat_format *f)
 {
     char path[MOST_PATH];
     qkv_status status = folder ? path_in(folder, "chat_template.jinja", path) : QKV_OK;
@@ -136,17 +137,17 @@ static qkv_status read_folder(const char *folder, const json_t *config, qkv__cha
 qkv_status qkv__chat_format_read(const qkv_model *m, const char *text, const char *file, qkv__chat_format *f)
 {
     const char *folder = qkv__model_folder(m);
-    json_t *config = NULL, *map = NULL;
+    qkv__json_doc config = { 0 }, map = { 0 };
     *f = (qkv__chat_format){ .end = -1 };
     qkv_status status = folder ? read_object(folder, "tokenizer_config.json", &config) : QKV_OK;
     if (!status && folder) status = read_object(folder, "special_tokens_map.json", &map);
     if (!status)
         status = text   ? parse_template("chat", text, strlen(text), &f->template)
                  : file ? read_template_file(file, f)
-                        : read_folder(folder, config, f);
-    if (!status) status = find_tokens(m, config, map, f);
-    json_decref(config);
-    json_decref(map);
+                        : read_folder(folder, config.top, f);
+    if (!status) status = find_tokens(m, config.top, map.top, f);
+    qkv__json_free(&config);
+    qkv__json_free(&map);
     return status;
 }
 
@@ -154,72 +155,101 @@ void qkv__chat_format_free(qkv__chat_format *f)
 {
     qkv_chat_template_free(f->template);
     qkv_chat_template_free(f->with_tools);
-    json_decref(f->tokens);
+    for (int i = 0; i < TOKENS; i++) qkv__release_text(f->tokens[i]);
     *f = (qkv__chat_format){ .end = -1 };
 }
 
 /* ---- messages ---- */
 
-static qkv_status join_parts(json_t *message, const json_t *parts, size_t number)
+static qkv_status put_parts(const qkv__json_value *parts, size_t number, qkv__json_writer *w)
 {
     qkv_text all = { 0 };
     qkv_status status = qkv__text_put(&all, "", 0);
-    for (size_t i = 0; i < json_array_size(parts) && !status; i++) {
-        const json_t *part = json_array_get(parts, i), *text = json_object_get(part, "text");
-        if (json_is_string(part)) text = part;
-        if (!json_is_string(text))
+    for (size_t i = 0; i < qkv__json_size(parts) && !status; i++) {
+        const qkv__json_value *part = qkv__json_at(parts, i);
+        const qkv__json_value *text = qkv__json_is_string(part) ? part : qkv__json_get(part, "text");
+        if (!qkv__json_is_string(text))
             status = qkv__fail(QKV_USAGE, "message %zu: part %zu of its content is no text", number, i + 1);
-        else status = qkv__text_put(&all, json_string_value(text), json_string_length(text));
+        else status = qkv__text_put(&all, qkv__json_text(text), qkv__json_length(text));
     }
-    if (!status && json_object_set_new(message, "content", json_stringn(all.data, all.length)))
-        status = qkv__fail(QKV_MEMORY, "out of memory");
+    if (!status) qkv__json_put_string(w, "content", all.data, all.length);
     qkv_text_free(&all);
     return status;
 }
 
-/* Where it is no JSON, the template gets the text. */
-static void open_arguments(json_t *calls)
+/* Where they are no JSON, the template gets the text. */
+static qkv_status put_arguments(const qkv__json_value *given, qkv__json_writer *w)
 {
-    for (size_t i = 0; i < json_array_size(calls); i++) {
-        json_t *function = json_object_get(json_array_get(calls, i), "function"),
-               *given = json_object_get(function, "arguments");
-        json_t *object = json_is_string(given)
-                             ? json_loadb(json_string_value(given), json_string_length(given), JSON_REJECT_DUPLICATES, NULL)
-                             : NULL;
-        if (json_is_object(object)) json_object_set(function, "arguments", object);
-        json_decref(object);
-    }
+    const qkv__json_source source = { .name = "arguments", .text = qkv__json_text(given), .length = qkv__json_length(given) };
+    qkv__json_doc doc;
+    qkv_status status = qkv__json_parse(&source, &doc);
+    if (status != QKV_MEMORY) qkv__json_put_value(w, "arguments", qkv__json_is_object(doc.top) ? doc.top : given);
+    qkv__json_free(&doc);
+    return status == QKV_MEMORY ? status : QKV_OK;
 }
 
-qkv_status qkv__chat_messages_settle(json_t *messages)
+/* "tool_calls" of a message, "function" of a call, "arguments" of that, wherever they are of the usual types: each time one key
+ * is looked into, and all others are as they were. */
+static qkv_status put_opened(const char *key, const qkv__json_value *v, qkv__json_writer *w)
 {
+    static const char *const inner[][2] = { { "tool_calls", "" }, { "", "function" }, { "function", "arguments" } };
     qkv_status status = QKV_OK;
-    if (!json_is_array(messages) || !json_array_size(messages))
-        return qkv__fail(QKV_USAGE, "a conversation is an array of messages, and not empty");
-    for (size_t i = 0; i < json_array_size(messages) && !status; i++) {
-        json_t *m = json_array_get(messages, i), *content = json_object_get(m, "content");
-        if (!json_is_string(json_object_get(m, "role"))) return qkv__fail(QKV_USAGE, "message %zu has no \"role\"", i + 1);
-        if (json_is_array(content)) status = join_parts(m, content, i + 1);
-        else if (content && !json_is_null(content) && !json_is_string(content))
-            return qkv__fail(QKV_USAGE, "message %zu: \"content\" must be a string", i + 1);
-        open_arguments(json_object_get(m, "tool_calls"));
+    int level = 0;
+    while (level < 3 && strcmp(key ? key : "", inner[level][0])) level++;
+    bool is_list = level == 0 && qkv__json_is_array(v);
+    if (!is_list && !(level && level < 3 && qkv__json_is_object(v))) return qkv__json_put_value(w, key, v), QKV_OK;
+    if (is_list) qkv__json_open_array(w, key);
+    else qkv__json_open_object(w, key);
+    for (size_t i = 0; i < qkv__json_size(v) && !status; i++) {
+        const qkv__json_value *member = qkv__json_at(v, i);
+        const char *name = qkv__json_key(v, i);
+        if (!is_list && strcmp(name, inner[level][1])) qkv__json_put_value(w, name, member);
+        else if (level == 2 && qkv__json_is_string(member)) status = put_arguments(member, w);
+        else status = put_opened(name, member, w);
     }
+    qkv__json_close(w);
     return status;
 }
 
-qkv_status qkv__chat_format_render(const qkv__chat_format *f, const json_t *messages, const json_t *tools, bool answers,
-                                   int64_t now, qkv_text *out)
+qkv_status qkv__chat_message_put(const qkv__json_value *m, size_t number, qkv__json_writer *w)
+{
+    const qkv__json_value *content = qkv__json_get(m, "content");
+    qkv_status status = QKV_OK;
+    if (!qkv__json_is_string(qkv__json_get(m, "role"))) return qkv__fail(QKV_USAGE, "message %zu has no \"role\"", number);
+    if (content && !qkv__json_is_array(content) && !qkv__json_is_null(content) && !qkv__json_is_string(content))
+        return qkv__fail(QKV_USAGE, "message %zu: \"content\" must be a string", number);
+    qkv__json_open_object(w, NULL);
+    for (size_t i = 0; i < qkv__json_size(m) && !status; i++) {
+        const char *key = qkv__json_key(m, i);
+        const qkv__json_value *v = qkv__json_at(m, i);
+        if (!strcmp(key, "content") && qkv__json_is_array(v)) status = put_parts(v, number, w);
+        else if (!strcmp(key, "tool_calls")) status = put_opened(key, v, w);
+        else qkv__json_put_value(w, key, v);
+    }
+    qkv__json_close(w);
+    return status ? status : w->status;
+}
+
+qkv_status qkv__chat_render(const qkv__chat_format *f, const char *messages, const char *tools, bool answers, int64_t now,
+                            qkv_text *out)
 {
     qkv_chat_render_opts o = QKV_OPTS(qkv_chat_render_opts);
-    const bool has_tools = json_array_size(tools) > 0;
-    json_t *variables = json_copy(f->tokens);
+    qkv__json_writer w = { 0 };
+    qkv__json_doc variables = { 0 };
     o.now = now;
-    bool is_set = variables && !json_object_set(variables, "messages", (json_t *)(uintptr_t)messages) &&
-                  !json_object_set_new(variables, "add_generation_prompt", json_boolean(answers)) &&
-                  (!has_tools || !json_object_set(variables, "tools", (json_t *)(uintptr_t)tools));
-    qkv_status status = is_set ? qkv__chat_template_render(has_tools && f->with_tools ? f->with_tools : f->template, variables,
-                                                           &o, out)
-                               : qkv__fail(QKV_MEMORY, "out of memory");
-    json_decref(variables);
+    qkv__json_open_object(&w, NULL);
+    for (int i = 0; i < TOKENS; i++)
+        if (f->tokens[i]) qkv__json_put_text(&w, token_names[i], f->tokens[i]);
+    qkv__json_put_raw(&w, "messages", messages, strlen(messages));
+    qkv__json_put_bool(&w, "add_generation_prompt", answers);
+    if (tools) qkv__json_put_raw(&w, "tools", tools, strlen(tools));
+    qkv__json_close(&w);
+    const qkv__json_source source = { .name = "chat", .text = w.text, .length = w.length, .flags = QKV__JSON_NUL };
+    qkv_status status = w.status ? w.status : qkv__json_parse(&source, &variables);
+    const qkv__json_value *given = qkv__json_get(variables.top, "tools");
+    if (!status)
+        status = qkv__chat_template_render(given && f->with_tools ? f->with_tools : f->template, variables.top, &o, out);
+    qkv__json_writer_free(&w);
+    qkv__json_free(&variables);
     return status;
 }

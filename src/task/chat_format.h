@@ -5,12 +5,13 @@
 #include <qkv/jinja.h>
 #include <qkv/model.h>
 
+#include "../base/json.h"
+
 #include <jansson.h>
-#include <stdbool.h>
 
 typedef struct qkv__chat_format {
     qkv_chat_template *template, *with_tools; /* the second where there are tools; NULL: the first */
-    json_t *tokens;                           /* "bos_token", "eos_token" and such, as text */
+    char *tokens[4];                          /* "bos_token", "eos_token", "pad_token", "unk_token"; NULL: none */
     int32_t end;                              /* eos_token; -1: none */
 } qkv__chat_format;
 
@@ -20,12 +21,18 @@ typedef struct qkv__chat_format {
 qkv_status qkv__chat_format_read(const qkv_model *m, const char *text, const char *file, qkv__chat_format *f);
 void qkv__chat_format_free(qkv__chat_format *f);
 
-/* Messages as OpenAI's API has them become those that templates know: content in parts of text is one text, and the arguments
- * of tool calls, JSON as text there, are objects. USAGE, with the message's number, for what is no message; MEMORY. */
-qkv_status qkv__chat_messages_settle(json_t *messages);
+/* A message as OpenAI's API has it becomes one that templates know: content in parts of text is one text, and the arguments
+ * of tool calls, JSON as text there, are objects. It is put into w. USAGE, with the message's number, for what is no message;
+ * MEMORY. */
+qkv_status qkv__chat_message_put(const qkv__json_value *message, size_t number, qkv__json_writer *w);
 
-/* The text of a conversation: up to where the model answers, if `answers`. tools may be NULL. Errors of
- * qkv_chat_template_render(). */
+/* The text of a conversation, an array in JSON: up to where the model answers, if `answers`. tools, an array in JSON, may be
+ * NULL. Errors of qkv_chat_template_render(). */
+qkv_status qkv__chat_render(const qkv__chat_format *f, const char *messages, const char *tools, bool answers, int64_t now,
+                            qkv_text *out);
+
+/* Both for values of jansson's, which src/serve has: all messages become those that templates know. */
+qkv_status qkv__chat_messages_settle(json_t *messages);
 qkv_status qkv__chat_format_render(const qkv__chat_format *f, const json_t *messages, const json_t *tools, bool answers,
                                    int64_t now, qkv_text *out);
 
