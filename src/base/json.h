@@ -170,6 +170,7 @@ typedef struct qkv__json_writer {
     size_t length, capacity;
     qkv_status status;
     qkv__json_style style; /* of arrays and objects that are opened from now on */
+    int digits;            /* of the reals of qkv__json_put_value(); 0: QKV__JSON_DOUBLE */
     bool long_escapes;     /* \u000a, not \n, and digits in small letters */
     bool wraps_empty;      /* in LINES the end of an empty array or object is in a line of its own too */
     bool replaces;         /* the outermost object is of LINES; a key that it has already, which needs no escapes, gets the
@@ -193,7 +194,7 @@ void qkv__json_put_null(qkv__json_writer *w, const char *key);
 /* With so many digits at most, and a point or an exponent; null for what is not finite. */
 enum { QKV__JSON_FLOAT = 9, QKV__JSON_DOUBLE = 17 }; /* digits that give the same number back */
 void qkv__json_put_real(qkv__json_writer *w, const char *key, double x, int digits);
-void qkv__json_put_value(qkv__json_writer *w, const char *key, const qkv__json_value *v);      /* numbers with 17 digits, tables as they are */
+void qkv__json_put_value(qkv__json_writer *w, const char *key, const qkv__json_value *v);      /* tables as they are */
 void qkv__json_put_raw(qkv__json_writer *w, const char *key, const char *json, size_t length); /* is JSON already */
 
 /* A key and its value are put apart: then the next value has none. For keys with a NUL. */

@@ -238,7 +238,7 @@ void qkv__json_put_value(qkv__json_writer *w, const char *key, const qkv__json_v
     case QKV__JSON_FALSE:
     case QKV__JSON_TRUE: qkv__json_put_bool(w, key, v->type == QKV__JSON_TRUE); return;
     case QKV__JSON_INT: qkv__json_put_int(w, key, v->of.whole); return;
-    case QKV__JSON_REAL: qkv__json_put_real(w, key, v->of.real, QKV__JSON_DOUBLE); return;
+    case QKV__JSON_REAL: qkv__json_put_real(w, key, v->of.real, w->digits ? w->digits : QKV__JSON_DOUBLE); return;
     case QKV__JSON_STRING: qkv__json_put_string(w, key, v->of.text, v->n); return;
     case QKV__JSON_ARRAY:
     case QKV__JSON_OBJECT: break;

@@ -2,8 +2,8 @@
 #include "run_folder.h"
 
 #include "../base/file.h"
+#include "../base/json.h"
 #include "../base/options.h"
-#include "../io/json.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -59,16 +59,16 @@ static qkv_status compare_settings(const qkv_run_opts *o)
     char differences[1024] = "";
     size_t used = 0;
     qkv_text value = { 0 };
-    json_t *record = NULL;
+    qkv__json_doc record;
     const qkv__run_path path = qkv__run_file(o, "training.json");
-    qkv_status status = qkv__json_read(path.text, RECORD_BYTES, &record);
+    qkv_status status = qkv__json_load(path.text, RECORD_BYTES, &record);
     if (status) return status;
-    status = check_version(path.text, json_string_value(json_object_get(record, "qkv")));
-    const json_t *then = json_object_get(record, "options");
+    status = check_version(path.text, qkv__json_get_text(record.top, "qkv"));
+    const qkv__json_value *then = qkv__json_get(record.top, "options");
     if (!status && !then) status = qkv__fail(QKV_FORMAT, "%s: it does not tell the options of a training", path.text);
     for (int64_t i = 0; i < o->n_settings && !status; i++) {
         const qkv_run_setting *now = &o->settings[i];
-        const char *was = json_string_value(json_object_get(then, now->name));
+        const char *was = qkv__json_get_text(then, now->name);
         if ((!was && now->is_default) || (status = spell_setting(now, &value))) continue;
         if (!was) was = "";
         if (!strcmp(was, value.data) || now->may_differ || used >= sizeof differences) continue;
@@ -76,7 +76,7 @@ static qkv_status compare_settings(const qkv_run_opts *o)
                                  used ? "; " : "", now->name, was, value.data);
     }
     qkv_text_free(&value);
-    json_decref(record);
+    qkv__json_free(&record);
     if (status || !used) return status;
     return qkv__fail(QKV_USAGE, "cannot resume %s with other options: %s", o->folder, differences);
 }
@@ -121,54 +121,68 @@ qkv_status qkv_run_check(const qkv_run_opts *opts)
 
 /* ---- the record ---- */
 
-static json_t *settings_of(const qkv_run_opts *o)
+/* Of settings of one name the last counts. */
+static void put_settings(const qkv_run_opts *o, qkv__json_writer *w)
 {
-    json_t *all = json_object();
     qkv_text value = { 0 };
-    for (int64_t i = 0; i < o->n_settings && all; i++)
-        if (spell_setting(&o->settings[i], &value) || json_object_set_new(all, o->settings[i].name, json_string(value.data)))
-            json_decref(all), all = NULL;
+    qkv__json_open_object(w, "options");
+    for (int64_t i = 0; i < o->n_settings && !w->status; i++) {
+        const char *name = o->settings[i].name;
+        int64_t first = 0, last = o->n_settings - 1;
+        while (strcmp(o->settings[first].name, name)) first++;
+        while (strcmp(o->settings[last].name, name)) last--;
+        if (first < i) continue;
+        w->status = spell_setting(&o->settings[last], &value);
+        if (!w->status) qkv__json_put_string(w, name, value.data, value.length);
+    }
+    qkv__json_close(w);
     qkv_text_free(&value);
-    return all;
 }
 
 /* Adds the members of the caller's object. */
-static qkv_status add_about(const qkv_run_opts *o, json_t *record)
+static qkv_status add_about(const qkv_run_opts *o, qkv__json_writer *w)
 {
-    json_error_t error;
-    json_t *about = o->about ? json_loads(o->about, JSON_REJECT_DUPLICATES, &error) : NULL;
-    if (o->about && !json_is_object(about)) {
-        json_decref(about);
-        return qkv__fail(QKV_USAGE, "training: what is to be written down about it is no JSON object");
-    }
-    int failed = about ? json_object_update(record, about) : 0;
-    json_decref(about);
-    return failed ? qkv__fail(QKV_MEMORY, "training: out of memory") : QKV_OK;
+    qkv__json_doc about;
+    if (!o->about) return QKV_OK;
+    const qkv__json_source source = { .name = "training", .text = o->about, .length = strlen(o->about) };
+    qkv_status status = qkv__json_parse(&source, &about);
+    if (status != QKV_MEMORY && !qkv__json_is_object(about.top))
+        status = qkv__fail(QKV_USAGE, "training: what is to be written down about it is no JSON object");
+    for (size_t i = 0; i < qkv__json_size(about.top) && !status; i++)
+        qkv__json_put_value(w, qkv__json_key(about.top, i), qkv__json_at(about.top, i));
+    qkv__json_free(&about);
+    return status;
 }
 
 qkv_status qkv__run_record(const qkv_run_opts *o, const qkv__run_state *s)
 {
     if (!o->folder) return QKV_OK;
     const qkv__run_path path = qkv__run_file(o, "training.json");
-    json_t *record = json_pack("{s:s, s:s, s:o, s:I, s:I, s:I, s:I, s:s}", "qkv", qkv_version(), "job", o->job ? o->job : "",
-                               "options", settings_of(o), "pairs", (json_int_t)s->pairs, "steps", (json_int_t)s->step,
-                               "epochs_begun", (json_int_t)s->epochs_begun, "best_step", (json_int_t)s->best->best_step,
-                               "stopped", s->reason ? s->reason : "");
-    if (!record) return qkv__fail(QKV_MEMORY, "%s: out of memory", path.text);
-    if (s->planned) json_object_set_new(record, "schedule_steps", json_integer((json_int_t)s->planned));
-    if (o->validate && s->best->best_step) json_object_set_new(record, "best_score", json_real(s->best->best));
-    qkv_status status = add_about(o, record);
-    if (!status) status = qkv__json_write(path.text, record);
-    json_decref(record);
+    qkv__json_writer w = { .style = QKV__JSON_LINES, .replaces = true, .digits = QKV__JSON_FLOAT };
+    qkv__json_open_object(&w, NULL);
+    qkv__json_put_text(&w, "qkv", qkv_version());
+    qkv__json_put_text(&w, "job", o->job ? o->job : "");
+    put_settings(o, &w);
+    qkv__json_put_int(&w, "pairs", s->pairs);
+    qkv__json_put_int(&w, "steps", s->step);
+    qkv__json_put_int(&w, "epochs_begun", s->epochs_begun);
+    qkv__json_put_int(&w, "best_step", s->best->best_step);
+    qkv__json_put_text(&w, "stopped", s->reason ? s->reason : "");
+    if (s->planned) qkv__json_put_int(&w, "schedule_steps", s->planned);
+    if (o->validate && s->best->best_step) qkv__json_put_real(&w, "best_score", s->best->best, QKV__JSON_FLOAT);
+    qkv_status status = add_about(o, &w);
+    qkv__json_close(&w);
+    if (!status) return qkv__json_save(&w, path.text);
+    qkv__json_writer_free(&w);
     return status;
 }
 
 int64_t qkv__run_recorded(const qkv_run_opts *o, const char *name)
 {
-    json_t *record = NULL;
-    if (!o->folder || !o->resume || qkv__json_read(qkv__run_file(o, "training.json").text, RECORD_BYTES, &record)) return 0;
-    int64_t number = (int64_t)json_integer_value(json_object_get(record, name));
-    json_decref(record);
+    qkv__json_doc record;
+    if (!o->folder || !o->resume || qkv__json_load(qkv__run_file(o, "training.json").text, RECORD_BYTES, &record)) return 0;
+    int64_t number = qkv__json_int(qkv__json_get(record.top, name));
+    qkv__json_free(&record);
     return number;
 }
 
