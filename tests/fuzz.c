@@ -137,7 +137,7 @@ static void pull_all(qkv__json_pull *p, unsigned steps)
     }
 }
 
-/* As a tree and value by value, which must agree; what is written of it is read as the same. Flags are in the first byte. */
+/* The tree and the pull reader must agree, and writing must round-trip. The first byte holds flags. */
 static void read_json(const uint8_t *data, size_t size)
 {
     static const char *const tables[] = { "vocab", NULL };

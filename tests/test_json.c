@@ -1,4 +1,4 @@
-/* test_json.c: JSON in and out: which texts are read, where errors are, what values they have, and what is written. */
+/* test_json.c: the JSON reader and writer: accepted and rejected texts, error positions, values, output. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -61,7 +61,7 @@ static qkv_status pull_all(const qkv__json_source *source, bool skips, qkv__json
     return qkv__json_pull_end(&p);
 }
 
-/* As a tree, value by value, and passed over: all must agree. The bytes lie at the very end of their memory. */
+/* The tree, the pull reader and skipping must agree. The text ends at the end of its allocation, for sanitizers. */
 static qkv_status read_text(const char *text, size_t length, unsigned flags)
 {
     char *bytes = malloc(length ? length : 1);
@@ -338,7 +338,7 @@ static void texts_are_accepted_or_refused(void **state)
     }
 }
 
-/* No start of an array or object is one, and one byte more behind it is refused. */
+/* Every prefix of an array or object is refused, and one byte after it too. */
 static void cut_texts_are_refused(void **state)
 {
     (void)state;
@@ -395,11 +395,11 @@ static void errors_have_a_place(void **state)
         { "[\"\\u12g4\"]", "file: line 1, byte 2: not JSON: \\u without four digits" },
         { "[01]", "file: line 1, byte 1: not JSON: a number that begins with 0" },
         { "[-]", "file: line 1, byte 2: not JSON: a minus without a number" },
-        { "[1.]", "file: line 1, byte 3: not JSON: a point without digits behind it" },
+        { "[1.]", "file: line 1, byte 3: not JSON: a decimal point without digits" },
         { "[1e]", "file: line 1, byte 3: not JSON: an exponent without digits" },
         { "[1e999]", "file: line 1, byte 1: not JSON: a number beyond a double" },
         { "[9223372036854775808]", "file: line 1, byte 1: not JSON: a whole number of more than 64 bits" },
-        { "{} {}", "file: line 1, byte 3: not JSON: there is more behind its end" },
+        { "{} {}", "file: line 1, byte 3: not JSON: text after the end" },
         { "{\"a\":1, \"b\":2, \"a\":3}", "file: line 1, byte 16: not JSON: duplicate key \"a\"" },
     };
     qkv__json_doc doc;

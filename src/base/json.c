@@ -1,4 +1,4 @@
-/* json.c: JSON in: value by value, and as a tree, which is made of the values one by one. */
+/* json.c: reads JSON. The tree is built on the pull reader. */
 #include "json.h"
 
 #include "file.h"
@@ -13,7 +13,7 @@
 
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/* Bytes of a string that stand for themselves and are no part of longer characters. */
+/* ASCII that needs no escape. */
 static bool is_plain(char c) { return (unsigned char)(c - 0x20) < 0x60 && c != '"' && c != '\\'; }
 
 size_t qkv__json_character(const char *text, const char *end, bool *is_right)
@@ -66,7 +66,7 @@ static qkv__json_type refuse(qkv__json_pull *p, const char *why) { return refuse
 
 /* ---- strings ---- */
 
-/* Four digits of base 16; -1 for others. */
+/* Four hex digits; -1 if they are not. */
 static int32_t read_unit(const char *at, const char *end)
 {
     int32_t unit = 0;
@@ -81,7 +81,7 @@ static int32_t read_unit(const char *at, const char *end)
 
 static size_t refuse_escape(qkv__json_pull *p, const char *at, const char *why) { return (size_t)refuse_at(p, at, why); }
 
-/* The bytes of the escape at `at`; 0 with the error set. */
+/* Length of the escape at `at`; 0 with the error set. */
 static size_t check_escape(qkv__json_pull *p, const char *at)
 {
     const char *end = p->end;
@@ -95,7 +95,7 @@ static size_t check_escape(qkv__json_pull *p, const char *at)
     return low >= 0xDC00 && low <= 0xDFFF ? 12 : refuse_escape(p, at, "half of a surrogate pair");
 }
 
-/* The end of the string that p->at is in; NULL with the error set. */
+/* Validates the string from p->at on and returns its closing quote; NULL with the error set. */
 static const char *check_string(qkv__json_pull *p, bool *has_escapes)
 {
     const char *at = p->at, *end = p->end;
@@ -107,13 +107,13 @@ static const char *check_string(qkv__json_pull *p, bool *has_escapes)
         if ((unsigned char)*at < 0x20) return refuse_at(p, at, "a control character in a string"), NULL;
         bool is_escape = *at == '\\', is_right = true;
         size_t n = is_escape ? check_escape(p, at) : qkv__json_character(at, end, &is_right);
-        if (!n || !is_right) return refuse_at(p, at, "not UTF-8"), NULL; /* of an escape the error is set */
+        if (!n || !is_right) return refuse_at(p, at, "not UTF-8"), NULL; /* check_escape() has set its error */
         *has_escapes = *has_escapes || is_escape;
         at += n;
     }
 }
 
-/* What the characters of a string that was checked stand for, which may be put where they are. Gives its bytes. */
+/* Unescapes a validated string; `to` may be `from`. Returns the length. */
 static size_t unescape(const char *from, const char *end, char *to)
 {
     static const char signs[] = "\"\\/bfnrt", meanings[] = "\"\\/\b\f\n\r\t";
@@ -139,8 +139,7 @@ static size_t unescape(const char *from, const char *end, char *to)
     return (size_t)(to - start);
 }
 
-/* Reads the string that begins at p->at with a quote: into the text itself, where p is of a tree, or into the memory of a key
- * (which = 0) or a value. */
+/* Reads the string at p->at. A tree unescapes it in place, a pull reader into the buffer `which` (0: key, 1: value). */
 static bool read_string(qkv__json_pull *p, bool skips, int which, const char **text, size_t *length)
 {
     bool has_escapes;
@@ -163,7 +162,7 @@ static bool read_string(qkv__json_pull *p, bool skips, int which, const char **t
 
 /* ---- numbers ---- */
 
-enum { DIGITS = 19 }; /* any so many digits fit into 64 bits */
+enum { DIGITS = 19 }; /* 10^19 - 1 fits into 64 bits */
 
 static double to_double(const qkv__json_pull *p);
 static qkv__json_type read_number(qkv__json_pull *p)
@@ -183,7 +182,7 @@ static qkv__json_type read_number(qkv__json_pull *p)
     for (; at < end; at++) {
         if (*at == '.' && !has_point) {
             has_point = true;
-            if (at + 1 == end || !is_digit(at[1])) return refuse_at(p, at + 1, "a point without digits behind it");
+            if (at + 1 == end || !is_digit(at[1])) return refuse_at(p, at + 1, "a decimal point without digits");
         } else if (!is_digit(*at)) break;
         else if (n < DIGITS) {
             p->digits = p->digits * 10 + (uint64_t)(*at - '0');
@@ -214,8 +213,8 @@ static qkv__json_type read_number(qkv__json_pull *p)
     return has_point || has_exponent ? QKV__JSON_REAL : QKV__JSON_INT;
 }
 
-/* The rest of what strtod() needs: no point, which locales differ in. Between two doubles there is no number of more than 767
- * digits: of those behind them it counts only whether they are all zero. */
+/* Without a decimal point, which depends on the locale. The midpoint of two doubles has at most 767 digits; of further digits
+ * it only matters whether one is nonzero. */
 static double real_by_strtod(const qkv__json_pull *p)
 {
     enum { MOST = 800 };
@@ -243,7 +242,7 @@ static double to_double(const qkv__json_pull *p)
                                      1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22 };
     double x = (double)p->digits;
     bool is_exact = !p->is_cut && p->digits <= UINT64_C(1) << 53 && p->exponent >= -22 && p->exponent <= 22;
-    /* Both are exact then, so that the one operation rounds correctly. */
+    /* Both operands are exact, so one operation rounds correctly. */
     if (is_exact && FLT_EVAL_METHOD == 0) x = p->exponent < 0 ? x / powers[-p->exponent] : x * powers[p->exponent];
     else if (p->digits) x = real_by_strtod(p);
     return p->is_negative ? -x : x;
@@ -294,7 +293,7 @@ static qkv__json_type read_value(qkv__json_pull *p, bool skips)
     }
 }
 
-/* The next value at this level, or NONE where the level ends. An array or object is entered. */
+/* The next value at this level, or NONE at its end. Arrays and objects are entered. */
 static qkv__json_type step(qkv__json_pull *p, bool skips)
 {
     skip_space(p);
@@ -303,7 +302,7 @@ static qkv__json_type step(qkv__json_pull *p, bool skips)
         bool is_over = p->is_done;
         p->is_done = true;
         if (!is_over) return read_value(p, skips);
-        return p->at < p->end ? refuse(p, "there is more behind its end") : QKV__JSON_NONE;
+        return p->at < p->end ? refuse(p, "text after the end") : QKV__JSON_NONE;
     }
     bool is_object = in_object(p), is_first = p->is_first;
     p->is_first = false;
@@ -329,7 +328,7 @@ static qkv__json_type step(qkv__json_pull *p, bool skips)
     return read_value(p, skips);
 }
 
-/* To behind the array or object that was entered last; gives the number of its elements or members. */
+/* Skips the rest of the innermost array or object; returns the number of its elements or members. */
 static size_t skip_rest(qkv__json_pull *p)
 {
     size_t n = 0;
@@ -368,16 +367,16 @@ qkv_status qkv__json_pull_end(qkv__json_pull *p)
 
 /* ---- making a tree ---- */
 
-enum { FEW = 16 }; /* members that are looked at one after the other */
+enum { FEW = 16 }; /* linear search up to 16 members */
 
-/* Values wait on the stack until their array or object ends; then they go to the nodes, side by side. */
+/* Values stay on the stack until their array or object ends, and are then moved to consecutive nodes. */
 typedef struct builder {
     qkv__json_pull p;
     qkv__json_value *stack, *nodes;
     size_t n_stack, stack_bytes, n_nodes, nodes_bytes;
     int depth;
     bool has_nul;
-    uint32_t open[QKV__JSON_DEPTH]; /* the arrays and objects that have begun, on the stack */
+    uint32_t open[QKV__JSON_DEPTH]; /* stack indices of the open arrays and objects */
 } builder;
 
 static qkv_status push(builder *b, qkv__json_value v)
@@ -393,7 +392,7 @@ static qkv_status push_string(builder *b, const char *text, size_t length)
     return push(b, (qkv__json_value){ .type = QKV__JSON_STRING, .n = (uint32_t)length, .of.text = text });
 }
 
-/* Where an array or object lies was counted from the first node; now from itself, at `to`. */
+/* Moves a value to node `to` and makes the index of its children relative. */
 static void place(builder *b, size_t to, qkv__json_value v)
 {
     if (v.type >= QKV__JSON_ARRAY) v.of.children -= (ptrdiff_t)to;
@@ -406,14 +405,14 @@ static int compare_keys(const char *a, size_t a_length, const qkv__json_value *b
     return memcmp(a, b->of.text, a_length);
 }
 
-/* Of equal keys the last comes first: it counts. */
+/* Among equal keys the last one sorts first, so that lookups find it. */
 static bool goes_before(const qkv__json_value *members, uint32_t a, uint32_t b)
 {
     int order = compare_keys(members[2 * a].of.text, members[2 * a].n, &members[2 * b]);
     return order ? order < 0 : a > b;
 }
 
-/* By a heap, which needs no memory and is never slow. */
+/* Heapsort: no allocation, O(n log n) for any input. */
 static void sort_keys(const qkv__json_value *members, uint32_t *order, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) order[i] = i;
@@ -443,7 +442,7 @@ static qkv_status refuse_key(builder *b, const qkv__json_value *key)
     return b->p.status;
 }
 
-/* The members of an object that has ended lie in the nodes: no key may come twice. */
+/* Rejects duplicate keys of a completed object; sorts the keys of a large one. */
 static qkv_status check_keys(builder *b, const qkv__json_value *members, uint32_t n)
 {
     qkv_status status = QKV_OK;
@@ -467,7 +466,7 @@ static qkv_status close_level(builder *b)
 {
     uint32_t at = b->open[--b->depth];
     size_t n = b->n_stack - at - 1, begin = b->n_nodes, members = b->stack[at].type == QKV__JSON_OBJECT ? n / 2 : 0;
-    size_t order = members > FEW ? (members + 3) / 4 : 0; /* nodes that the order of the keys takes */
+    size_t order = members > FEW ? (members + 3) / 4 : 0; /* nodes for the key order */
     if (qkv__grow((void **)&b->nodes, &b->nodes_bytes, (begin + n + order) * sizeof *b->nodes)) return QKV_MEMORY;
     for (size_t i = 0; i < n; i++) place(b, begin + i, b->stack[at + 1 + i]);
     b->n_nodes += n + order;
@@ -485,7 +484,7 @@ static bool is_table(const builder *b)
     return false;
 }
 
-/* Its text is a node of its own. */
+/* The child of a table is one node that holds its text. */
 static qkv_status push_table(builder *b, qkv__json_type type)
 {
     const char *begin = b->p.at;
@@ -530,7 +529,7 @@ static qkv_status build(builder *b)
     return QKV_OK;
 }
 
-/* A tree in a text that ends with a NUL and may be changed; on error it is not freed. */
+/* Parses in place: the text is modified. */
 static qkv_status parse_own(const qkv__json_source *source, qkv__json_doc *out)
 {
     builder *b;

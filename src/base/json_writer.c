@@ -1,4 +1,4 @@
-/* json_writer.c: JSON out. */
+/* json_writer.c: writes JSON. */
 #include "file.h"
 #include "json.h"
 
@@ -57,9 +57,8 @@ static void put_quoted(qkv__json_writer *w, const char *text, size_t length)
     put(w, "\"", 1);
 }
 
-/* ---- a key that is there already ----
- * Only the members of the outermost object begin in lines of their own, with a quote after two columns: a line end within a
- * string is written as an escape. */
+/* ---- replacing a member ----
+ * In LINES only members of the outermost object start with a newline, two spaces and a quote: strings escape newlines. */
 
 static char *find_value(const qkv__json_writer *w, const char *key, char **end)
 {
@@ -69,7 +68,7 @@ static char *find_value(const qkv__json_writer *w, const char *key, char **end)
     while (at && (strncmp(at + 4, key, n) != 0 || strncmp(at + 4 + n, "\": ", 3) != 0)) at = strstr(at + 4, start);
     if (!at) return NULL;
     char *next = strstr(at + 4, start);
-    *end = next ? next - 1 : w->text + w->length; /* before the comma */
+    *end = next ? next - 1 : w->text + w->length; /* the comma */
     return at + 4 + n + 3;
 }
 
@@ -82,7 +81,7 @@ static void reverse(char *from, char *end)
     }
 }
 
-/* The new value, at the end of the text, goes to the place of the old one. */
+/* Moves the new value from the end of the text to the place of the old one. */
 static void replace_value(qkv__json_writer *w)
 {
     char *at = w->text + w->old, *added = w->text + w->replacing - w->old_length;
@@ -97,7 +96,7 @@ static void replace_value(qkv__json_writer *w)
 
 /* ---- values ---- */
 
-/* What stands before a member or an element. */
+/* Separator before a member or element. */
 static void put_gap(qkv__json_writer *w)
 {
     uint8_t *level = &w->levels[w->depth];
@@ -180,7 +179,7 @@ void qkv__json_put_copy(qkv__json_writer *w, const char *key, const char *of)
     }
     begin_value(w, key);
     if (!w->status) w->status = qkv__grow((void **)&w->text, &w->capacity, w->length + length + 1);
-    if (!w->status) put(w, w->text + at, length); /* which does not move any more */
+    if (!w->status) put(w, w->text + at, length); /* no reallocation here: the source is in w->text */
     end_value(w);
 }
 
@@ -218,9 +217,9 @@ void qkv__json_put_real(qkv__json_writer *w, const char *key, double x, int digi
     }
     snprintf(text, sizeof text - 2, "%.*g", digits, x);
     for (char *c = text; *c; c++)
-        if (!strchr("0123456789+-e", *c)) *c = '.'; /* which a locale may write as a comma */
+        if (!strchr("0123456789+-e", *c)) *c = '.'; /* some locales write a comma */
     if (!strpbrk(text, ".e")) strcat(text, ".0");
-    if ((exponent = strchr(text, 'e'))) { /* 1e-05 and 1e+20 as 1e-5 and 1e20 */
+    if ((exponent = strchr(text, 'e'))) { /* 1e-05 becomes 1e-5, 1e+20 becomes 1e20 */
         char *from = exponent + 1, *to = from + (*from == '-');
         from += strspn(from, "+-0");
         memmove(to, from, strlen(from) + 1);
@@ -228,7 +227,7 @@ void qkv__json_put_real(qkv__json_writer *w, const char *key, double x, int digi
     qkv__json_put_raw(w, key, text, strlen(text));
 }
 
-/* No deeper than a tree can be. */
+/* Recursion is bounded by QKV__JSON_DEPTH. */
 void qkv__json_put_value(qkv__json_writer *w, const char *key, const qkv__json_value *v)
 {
     bool is_object = qkv__json_is_object(v);
@@ -243,7 +242,7 @@ void qkv__json_put_value(qkv__json_writer *w, const char *key, const qkv__json_v
     case QKV__JSON_ARRAY:
     case QKV__JSON_OBJECT: break;
     }
-    if (v->is_table) { /* its text begins behind the bracket */
+    if (v->is_table) { /* its text starts after the bracket */
         const qkv__json_value *text = v + v->of.children;
         qkv__json_put_raw(w, key, text->of.text - 1, text->n + 1);
         return;

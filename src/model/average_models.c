@@ -43,7 +43,7 @@ static bool may_differ(const char *key)
     return false;
 }
 
-/* Whether b has what a has. */
+/* Whether all members of a are in b. */
 static bool has_members(const qkv__json_value *a, const qkv__json_value *b, bool is_own)
 {
     const char *key;
@@ -52,7 +52,7 @@ static bool has_members(const qkv__json_value *a, const qkv__json_value *b, bool
     return true;
 }
 
-/* False also for files that are no JSON. */
+/* False for files that are not JSON. */
 static bool are_of_one_kind(const char *first, const char *other)
 {
     enum { LIMIT = 64 << 20 };

@@ -61,7 +61,7 @@ typedef struct qkv__family {
     qkv_transformer_opts options;  /* that every model of the family has */
     bool renumbers_pieces;         /* its ids are not those of its SentencePiece file, which alone is refused */
     qkv_status (*read)(const qkv__published *p, int parts, qkv_transformer_opts *o); /* what the keys do not say alone */
-    void (*write)(const qkv_transformer_opts *o, qkv__json_writer *w);               /* the inverse, behind the keys */
+    void (*write)(const qkv_transformer_opts *o, qkv__json_writer *w);               /* the inverse; writes after the keys */
     const char *(*missing)(const qkv_transformer_opts *o); /* why a model cannot be written as this family; NULL: it can */
     /* The one of several with this type that a config is of, or a model with these options; NULL: there is only this. */
     const struct qkv__family *(*variant)(const qkv__published *p, const qkv_transformer_opts *o);

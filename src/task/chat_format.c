@@ -21,7 +21,7 @@ static qkv_status path_in(const char *folder, const char *name, char path[MOST_P
     return n < MOST_PATH ? QKV_OK : qkv__fail(QKV_LIMIT, "chat: the path of the model is too long");
 }
 
-/* An object in a file; *out is empty where there is no such file. */
+/* Reads an object from a file; *out is empty without the file. */
 static qkv_status read_object(const char *folder, const char *name, qkv__json_doc *out)
 {
     char path[MOST_PATH];
@@ -85,7 +85,7 @@ static qkv_status read_template_key(const qkv__json_value *config, qkv__chat_for
 enum { TOKENS = 4 };
 static const char *const token_names[TOKENS] = { "bos_token", "eos_token", "pad_token", "unk_token" };
 
-/* The first that is said counts. */
+/* Keeps the first spelling. */
 static qkv_status take_token(const char *spelling, char **to)
 {
     if (*to || !spelling) return QKV_OK;
@@ -177,7 +177,7 @@ static qkv_status put_parts(const qkv__json_value *parts, size_t number, qkv__js
     return status;
 }
 
-/* Where they are no JSON, the template gets the text. */
+/* Arguments that are not a JSON object stay a string. */
 static qkv_status put_arguments(const qkv__json_value *given, qkv__json_writer *w)
 {
     const qkv__json_source source = { .name = "arguments", .text = qkv__json_text(given), .length = qkv__json_length(given) };
@@ -188,8 +188,7 @@ static qkv_status put_arguments(const qkv__json_value *given, qkv__json_writer *
     return status == QKV_MEMORY ? status : QKV_OK;
 }
 
-/* "tool_calls" of a message, "function" of a call, "arguments" of that, wherever they are of the usual types: each time one key
- * is looked into, and all others are as they were. */
+/* Copies "tool_calls" and opens tool_calls[].function.arguments; values of unexpected types are copied unchanged. */
 static qkv_status put_opened(const char *key, const qkv__json_value *v, qkv__json_writer *w)
 {
     static const char *const inner[][2] = { { "tool_calls", "" }, { "", "function" }, { "function", "arguments" } };

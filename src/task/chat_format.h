@@ -21,17 +21,16 @@ typedef struct qkv__chat_format {
 qkv_status qkv__chat_format_read(const qkv_model *m, const char *text, const char *file, qkv__chat_format *f);
 void qkv__chat_format_free(qkv__chat_format *f);
 
-/* A message as OpenAI's API has it becomes one that templates know: content in parts of text is one text, and the arguments
- * of tool calls, JSON as text there, are objects. It is put into w. USAGE, with the message's number, for what is no message;
- * MEMORY. */
+/* Writes a message of OpenAI's API in the form that templates expect: parts of content joined into one string, arguments of tool
+ * calls as objects. Errors: USAGE with the message's number, MEMORY. */
 qkv_status qkv__chat_message_put(const qkv__json_value *message, size_t number, qkv__json_writer *w);
 
-/* The text of a conversation, an array in JSON: up to where the model answers, if `answers`. tools, an array in JSON, may be
- * NULL. Errors of qkv_chat_template_render(). */
+/* Renders a conversation, given as a JSON array of messages, up to the model's turn if `answers`. tools: a JSON array or NULL.
+ * Errors of qkv_chat_template_render(). */
 qkv_status qkv__chat_render(const qkv__chat_format *f, const char *messages, const char *tools, bool answers, int64_t now,
                             qkv_text *out);
 
-/* Both for values of jansson's, which src/serve has: all messages become those that templates know. */
+/* The same for jansson values, used by src/serve; the first one converts all messages in place. */
 qkv_status qkv__chat_messages_settle(json_t *messages);
 qkv_status qkv__chat_format_render(const qkv__chat_format *f, const json_t *messages, const json_t *tools, bool answers,
                                    int64_t now, qkv_text *out);

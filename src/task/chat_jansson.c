@@ -1,4 +1,4 @@
-/* chat_jansson.c: conversations as values of jansson's, for src/serve. */
+/* chat_jansson.c: conversations as jansson values, for src/serve. */
 #include "chat_format.h"
 
 #include "../base/status.h"
@@ -8,7 +8,7 @@
 
 static qkv_status no_memory(void) { return qkv__fail(QKV_MEMORY, "out of memory"); }
 
-/* A message of jansson's as one that templates know; *out is a new value. */
+/* Converts a message for templates; *out is a new value. */
 static qkv_status settle(const json_t *message, size_t number, json_t **out)
 {
     char *text = json_dumps(message, JSON_ENCODE_ANY);

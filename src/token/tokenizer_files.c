@@ -37,7 +37,7 @@ static size_t name_length(const char *path)
 
 /* ---- JSON ---- */
 
-/* tokenizer_config.json beside a file; nothing where there is none. */
+/* Reads tokenizer_config.json from the folder of a file; empty without it. */
 static qkv_status read_config(const char *path, qkv__json_doc *config)
 {
     char *name = beside(path, name_length(path), "tokenizer_config.json");
@@ -66,7 +66,7 @@ static qkv_tokenizer *from_description(const char *path, qkv__json_writer *w)
 
 enum { MOST_NAMES = 8 };
 
-/* Some names, and their ids in a vocabulary; -1 for those that it does not have. */
+/* Names and their ids in a vocabulary; -1: not in it. */
 typedef struct known_names {
     const char *names[MOST_NAMES];
     int64_t ids[MOST_NAMES];
@@ -151,7 +151,7 @@ static qkv_status put_merges(qkv__json_writer *w, const char *path, const qkv__b
     return status ? status : w->status;
 }
 
-/* The tokens of a vocab.json, and the ids of those with names. w may be NULL: nothing is put. */
+/* Finds the ids of the names in a vocab.json, and copies all tokens to w unless it is NULL. */
 static qkv_status copy_vocabulary(const qkv__json_source *source, known_names *k, qkv__json_writer *w)
 {
     qkv__json_pull p;
@@ -238,7 +238,7 @@ static qkv_tokenizer *load_byte_pairs(const char *path, const qkv__bytes *file)
 
 /* ---- vocab.txt ---- */
 
-/* A token a line: as many tokens, by their spellings. */
+/* One token per line; a tokenizer serves as index of the lines. */
 static qkv_status read_lines(const char *path, const qkv__bytes *file, qkv_tokenizer **lines)
 {
     qkv_status status = QKV_OK;
@@ -350,7 +350,7 @@ static qkv_tokenizer *load_spm(const char *path, const qkv__bytes *file)
 
 /* ---- any file ---- */
 
-/* An object of tokens and ids; one that has a model is a tokenizer.json whatever it begins with. */
+/* An object of tokens and ids, without a "model" object. */
 static bool is_vocabulary(const char *path, const qkv__bytes *file)
 {
     const qkv__json_source source = {

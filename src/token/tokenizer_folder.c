@@ -58,14 +58,14 @@ static qkv_status set_token(const char *path, qkv_tokenizer *t, const char *spel
     return qkv__tokenizer_set(t, (int32_t)id, spelling, special || is_written_code(spelling), special);
 }
 
-/* A vocabulary: a file that stays text, but for one value. */
+/* A vocabulary file. It is pulled, never a tree. */
 typedef struct numbered {
     qkv__json_source source;
     qkv__bytes file;
     size_t n; /* tokens in it */
 } numbered;
 
-/* Its tokens to t; NULL: only *n of them are counted. */
+/* Copies the tokens to t (NULL: only counts them). */
 static qkv_status read_tokens(const numbered *v, qkv_tokenizer *t, size_t *n)
 {
     qkv__json_pull p;

@@ -118,7 +118,7 @@ static const struct {
     [QKV_TOKEN_WORDPUNCT] = { QKV__WORD_LEVEL, { is_lowercase, is_bert_split, qkv__is_null, qkv__is_null } },
 };
 
-/* ---- a file on its way to a tokenizer ---- */
+/* ---- the file ---- */
 
 typedef struct json_file {
     const char *path;
@@ -153,8 +153,8 @@ static qkv_status end_vocab(vocab_reader *r)
     return r->status ? r->status : status;
 }
 
-/* A score as Hugging Face's reader has it: its digits as a whole number, divided by a power of ten, which rounds twice. Ways of
- * equal scores, such as those of a row of dashes, are told apart by that last bit. */
+/* Reads a score as Hugging Face does: the digits as an integer, divided by a power of ten, which rounds twice. Equal segmentations,
+ * such as those of a row of dashes, differ in that last bit. */
 static double read_score(const qkv__json_pull *p)
 {
     double power = 1;
@@ -192,7 +192,7 @@ static bool next_token(const json_file *f, vocab_reader *r)
     return true;
 }
 
-/* Of a text that names[] has. */
+/* Only for texts in f->names. */
 static bool is_in_vocab(const json_file *f, const char *text)
 {
     int32_t at = text && f->names.n ? qkv_tokenizer_find(f->names.spellings, text) : -1;
@@ -215,8 +215,8 @@ static qkv_status begin_names(json_file *f)
     return status ? status : qkv__added_end(&f->names);
 }
 
-/* Which of the names are in the vocabulary, and its highest id. Ids may have gaps, though not so many that a small file asks for
- * much memory. */
+/* Finds the names in the vocabulary and its highest id. Gaps between ids are limited, so that a small file cannot ask for much
+ * memory. */
 static qkv_status measure_vocab(json_file *f)
 {
     vocab_reader r;
@@ -277,7 +277,7 @@ static int32_t get_id(const char *path, const char *key, const char *token, bool
     return -1;
 }
 
-/* A token, for sentences. */
+/* A token as a C string, for error messages. */
 #define SHOWN(text, length) ((text_of((char[201]){ 0 }, text, length)))
 static const char *text_of(char to[201], const char *text, size_t length)
 {
@@ -336,7 +336,7 @@ qkv_status qkv__refuse_repeated(const char *path, const char *spelling)
     return qkv__fail(QKV_FORMAT, "%s: not JSON: duplicate key \"%.200s\"", path, spelling);
 }
 
-/* And sorts all tokens. Of a vocabulary that has a token twice that is said, whatever it does to the added ones. */
+/* Also sorts all tokens. Duplicates in the vocabulary are reported before errors of added tokens. */
 static qkv_status read_added(const json_file *f, qkv_tokenizer *t)
 {
     qkv_status status = QKV_OK;
@@ -560,7 +560,7 @@ static qkv_status check_file(json_file *f)
     if (f->kind == QKV__BPE && !f->merges) return qkv__malformed(f->path, "model.merges", "an array is expected");
     if (!qkv__is_null(f->added) && !qkv__json_is_array(f->added))
         return qkv__malformed(f->path, "added_tokens", "an array is expected");
-    /* Steps and added tokens end at a NUL. */
+    /* Steps and added tokens are C strings. */
     return f->doc.has_nul ? qkv__fail(QKV_UNSUPPORTED, "%s: a NUL is supported in model.vocab and model.merges alone", f->path)
                           : QKV_OK;
 }

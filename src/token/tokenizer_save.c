@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* What is in one line of the file; what follows is in lines again. */
+/* Opens an object on one line; end_type() closes it and returns to LINES. */
 static void put_type(qkv__json_writer *w, const char *key, const char *type)
 {
     w->style = QKV__JSON_PADDED;
