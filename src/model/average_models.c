@@ -52,19 +52,20 @@ static bool has_members(const qkv__json_value *a, const qkv__json_value *b, bool
     return true;
 }
 
-/* False for files that are not JSON. */
-static bool are_of_one_kind(const char *first, const char *other)
+/* Not alike: also files that are not JSON. MEMORY. */
+static qkv_status compare_kinds(const char *first, const char *other, bool *alike)
 {
     enum { LIMIT = 64 << 20 };
     qkv__json_doc a, b = { 0 };
-    bool alike = !qkv__json_load(first, LIMIT, &a) && !qkv__json_load(other, LIMIT, &b);
+    qkv_status status = qkv__json_load(first, LIMIT, &a);
+    if (!status) status = qkv__json_load(other, LIMIT, &b);
     bool is_own = is_ours(qkv__json_get_text(a.top, "model_type"));
-    alike = alike && qkv__json_type_of(a.top) == qkv__json_type_of(b.top);
-    if (alike && qkv__json_is_object(a.top)) alike = has_members(a.top, b.top, is_own) && has_members(b.top, a.top, is_own);
-    else alike = alike && qkv__json_equal(a.top, b.top);
+    *alike = !status && qkv__json_type_of(a.top) == qkv__json_type_of(b.top);
+    if (*alike && qkv__json_is_object(a.top)) *alike = has_members(a.top, b.top, is_own) && has_members(b.top, a.top, is_own);
+    else *alike = *alike && qkv__json_equal(a.top, b.top);
     qkv__json_free(&a);
     qkv__json_free(&b);
-    return alike;
+    return status == QKV_MEMORY ? status : QKV_OK;
 }
 
 /* Weights of equal shapes may still mean something else: the words of another vocabulary, or other heads. */
@@ -77,7 +78,9 @@ static qkv_status check_kind(const char *first, const char *other)
     for (int i = 0; names[i] && !status; i++) {
         status = in_folder(a, first, names[i]);
         if (!status) status = in_folder(b, other, names[i]);
-        if (!status && !(i == 0 && are_of_one_kind(a, b))) status = compare_files(a, b);
+        bool alike = false;
+        if (!status && i == 0) status = compare_kinds(a, b, &alike);
+        if (!status && !alike) status = compare_files(a, b);
     }
     return status;
 }

@@ -71,18 +71,20 @@ static void put_labels(const qkv__labels *labels, qkv__json_writer *w)
 }
 
 /* The tokens of a text that a decoder was trained on: --context of its training, as its record has it. */
-static int64_t trained_context(const qkv_model *m)
+static qkv_status trained_context(const qkv_model *m, int64_t *n)
 {
     enum { RECORD_BYTES = 16 << 20, UNKNOWN = 2048 }; /* which other programs take where nothing says it */
     char path[4096];
     qkv__json_doc record = { 0 };
     const char *origin = qkv__model_folder(m);
+    qkv_status status = QKV_OK;
     snprintf(path, sizeof path, "%.4000s/training.json", origin ? origin : "");
-    if (origin && qkv__file_exists(path)) qkv__json_load(path, RECORD_BYTES, &record);
+    if (origin && qkv__file_exists(path)) status = qkv__json_load(path, RECORD_BYTES, &record);
     const char *said = qkv__json_get_text(qkv__json_get(record.top, "options"), "context");
-    int64_t n = said ? strtol(said, NULL, 10) : 0;
+    *n = said ? strtol(said, NULL, 10) : 0;
+    if (*n <= 0 || *n > INT32_MAX) *n = UNKNOWN;
     qkv__json_free(&record);
-    return n > 0 && n <= INT32_MAX ? n : UNKNOWN;
+    return status == QKV_MEMORY ? status : QKV_OK; /* an unreadable record has no context */
 }
 
 /* Other programs look for "max_position_embeddings", also where positions are rotary and no weight tells how many there are. */
@@ -90,7 +92,10 @@ static void put_context(const qkv_model *m, const qkv_transformer_opts *o, qkv__
 {
     static const char key[] = "max_position_embeddings";
     if (o->positions != QKV_POSITION_ROTARY || !o->decoder_layers || qkv__json_has(w, key)) return;
-    qkv__json_put_int(w, key, trained_context(m));
+    int64_t n;
+    qkv_status status = trained_context(m, &n);
+    if (status && !w->status) w->status = status;
+    qkv__json_put_int(w, key, n);
 }
 
 qkv_status qkv__export_config(const char *path, const qkv__family *f, const qkv_model *m, const qkv__labels *labels)

@@ -119,8 +119,8 @@ static void put_options(card *c)
     }
 }
 
-/* The last line of the log that has the validation of a step; empty: there is none. */
-static void find_validation(const card *c, int64_t step, qkv__json_doc *found)
+/* The last line of the log with the validation of a step; empty without one. Lines that are not JSON are skipped. MEMORY. */
+static qkv_status find_validation(const card *c, int64_t step, qkv__json_doc *found)
 {
     *found = (qkv__json_doc){ 0 };
     for (const char *line = c->log.data, *end; line && *line; line = end + 1) {
@@ -129,11 +129,13 @@ static void find_validation(const card *c, int64_t step, qkv__json_doc *found)
         const qkv__json_source source = {
             .name = "log.jsonl", .text = line, .length = (size_t)(end - line), .flags = QKV__JSON_REPEATED
         };
-        if (qkv__json_parse(&source, &entry)) continue;
+        qkv_status status = qkv__json_parse(&source, &entry);
+        if (status == QKV_MEMORY) return status;
         bool fits = qkv__json_get(entry.top, "valid_loss") && qkv__json_int(qkv__json_get(entry.top, "step")) == step;
         qkv__json_free(fits ? found : &entry);
         if (fits) *found = entry;
     }
+    return QKV_OK;
 }
 
 static void put_scores(card *c)
@@ -143,7 +145,8 @@ static void put_scores(card *c)
     };
     int64_t best = qkv__json_int(qkv__json_get(c->record, "best_step"));
     qkv__json_doc line;
-    find_validation(c, best, &line);
+    qkv_status status = find_validation(c, best, &line);
+    if (status && !c->out.status) c->out.status = status;
     qkv__out_printf(&c->out, "\n## Scores\n\n| | |\n| --- | --- |\n| steps | %lld |\n| step of this model | %lld |\n",
                     (long long)qkv__json_int(qkv__json_get(c->record, "steps")), (long long)best);
     for (size_t i = 0; i < sizeof scores / sizeof *scores; i++) {

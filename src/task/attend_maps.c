@@ -1,6 +1,7 @@
 /* attend_maps.c: the weights of chosen heads as maps with titles, and as JSON and CSV. */
 #include "attend.h"
 
+#include "../base/json.h"
 #include "../base/options.h"
 #include "../base/size.h"
 #include "../text/out.h"
@@ -218,10 +219,11 @@ qkv_status qkv_attention_maps_make(const qkv_attention_capture *a, const qkv_att
 
 static void put_json_string(qkv__out *out, const char *text)
 {
-    json_t *string = json_string(text);
-    if (string) qkv__out_value(out, string, JSON_ENCODE_ANY);
-    else qkv__out_json(out, text, strlen(text)); /* a path need not be UTF-8 */
-    json_decref(string);
+    qkv__json_writer w = { 0 };
+    qkv__json_put_text(&w, NULL, text);
+    if (w.status && !out->status) out->status = w.status;
+    qkv__out_bytes(out, w.text, w.length);
+    qkv__json_writer_free(&w);
 }
 
 static void put_side_tokens(qkv__out *out, const char *key, const qkv_attention_side *side)

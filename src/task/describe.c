@@ -1,5 +1,6 @@
 /* describe.c: what is known of a model, as lines for people and as JSON. */
 #include "../base/file.h"
+#include "../base/json.h"
 #include "../io/weights.h"
 #include "../text/out.h"
 
@@ -39,14 +40,9 @@ static const char *tokenizer_kind(const qkv_tokenizer *t)
 static const struct {
     int ability;
     const char *command;
-} abilities[] = { { QKV_ABILITY_TRANSLATE, "translate" },
-                  { QKV_ABILITY_GENERATE, "generate" },
-                  { QKV_ABILITY_FILL, "fill" },
-                  { QKV_ABILITY_CLASSIFY, "classify" },
-                  { QKV_ABILITY_RANK, "rank" },
-                  { QKV_ABILITY_TAG, "tag" },
-                  { QKV_ABILITY_ANSWER, "answer" },
-                  { QKV_ABILITY_EMBED, "embed" } };
+} abilities[] = { { QKV_ABILITY_TRANSLATE, "translate" }, { QKV_ABILITY_GENERATE, "generate" }, { QKV_ABILITY_FILL, "fill" },
+                  { QKV_ABILITY_CLASSIFY, "classify" },   { QKV_ABILITY_RANK, "rank" },         { QKV_ABILITY_TAG, "tag" },
+                  { QKV_ABILITY_ANSWER, "answer" },       { QKV_ABILITY_EMBED, "embed" } };
 enum { ABILITIES = sizeof abilities / sizeof *abilities };
 
 static void put_ability_names(qkv__out *out, int can)
@@ -217,79 +213,107 @@ static void put_lines(qkv__out *out, const char *folder, const qkv_model *m)
 
 /* ---- as JSON ---- */
 
-static json_t *tokenizer_json(const char *folder, const qkv_model *m)
+enum { INFO_DIGITS = 7 };
+
+static void put_text_or_null(qkv__json_writer *w, const char *key, const char *text)
+{
+    if (text) qkv__json_put_text(w, key, text);
+    else qkv__json_put_null(w, key);
+}
+
+static void put_tokenizer_json(qkv__json_writer *w, const char *folder, const qkv_model *m)
 {
     const qkv_tokenizer *source = qkv_model_source_tokenizer(m), *target = qkv_model_target_tokenizer(m);
-    if (!source) return json_null();
-    return json_pack("{s:s, s:i, s:i, s:s?}", "kind", tokenizer_kind(source), "tokens", qkv_tokenizer_size(source),
-                     "target_tokens", qkv_tokenizer_size(target), "files", folder ? tokenizer_files(folder) : NULL);
+    if (!source) {
+        qkv__json_put_null(w, "tokenizer");
+        return;
+    }
+    qkv__json_open_object(w, "tokenizer");
+    qkv__json_put_text(w, "kind", tokenizer_kind(source));
+    qkv__json_put_int(w, "tokens", qkv_tokenizer_size(source));
+    qkv__json_put_int(w, "target_tokens", qkv_tokenizer_size(target));
+    put_text_or_null(w, "files", folder ? tokenizer_files(folder) : NULL);
+    qkv__json_close(w);
 }
 
-static json_t *abilities_json(const qkv_model *m)
+/* null for 0, which the model's files do not have. */
+static void put_info_number(qkv__json_writer *w, const char *key, double value)
 {
-    json_t *list = json_array();
-    int can = qkv_model_source_tokenizer(m) ? qkv_model_info_of(m)->can : 0;
-    for (int i = 0; i < ABILITIES; i++)
-        if (can & abilities[i].ability) json_array_append_new(list, json_string(abilities[i].command));
-    return list;
+    if (value != 0) qkv__json_put_real(w, key, value, INFO_DIGITS);
+    else qkv__json_put_null(w, key);
 }
 
-/* What the files of a model say, and null for what they do not. */
-static void put_info_number(json_t *to, const char *key, double value)
+static void put_count(qkv__json_writer *w, const char *key, int64_t value)
 {
-    json_object_set_new(to, key, value != 0 ? json_real(value) : json_null());
+    if (value) qkv__json_put_int(w, key, value);
+    else qkv__json_put_null(w, key);
 }
 
-static void put_count(json_t *to, const char *key, int64_t value)
-{
-    json_object_set_new(to, key, value ? json_integer(value) : json_null());
-}
-
-static json_t *generation_json(const qkv_model *m)
+static void put_generation_json(qkv__json_writer *w, const qkv_model *m)
 {
     const qkv_model_info *f = qkv_model_info_of(m);
-    json_t *to = json_object();
-    if (!says_how_to_use(f)) return json_decref(to), json_null();
-    json_object_set_new(to, "do_sample", json_boolean(f->sample));
-    put_info_number(to, "temperature", (double)f->temperature);
-    put_count(to, "top_k", f->top_k);
-    put_info_number(to, "top_p", (double)f->top_p);
-    put_info_number(to, "min_p", (double)f->min_p);
-    put_info_number(to, "repetition_penalty", (double)f->repetition_penalty);
-    put_count(to, "no_repeat_ngram_size", f->no_repeat);
-    put_count(to, "num_beams", f->beam);
-    put_info_number(to, "length_penalty", (double)f->length_penalty);
-    if (f->sentences) put_count(to, "sentences", f->sentences);
-    put_count(to, "max_length", f->max_length);
-    put_count(to, "max_new_tokens", f->max_new);
-    return to;
-}
-
-static json_t *labels_json(const qkv_model *m)
-{
-    json_t *list = json_array();
-    for (int64_t i = 0; qkv_model_label(m, i); i++) json_array_append_new(list, json_string(qkv_model_label(m, i)));
-    return list;
+    if (!says_how_to_use(f)) {
+        qkv__json_put_null(w, "generation");
+        return;
+    }
+    qkv__json_open_object(w, "generation");
+    qkv__json_put_bool(w, "do_sample", f->sample);
+    put_info_number(w, "temperature", (double)f->temperature);
+    put_count(w, "top_k", f->top_k);
+    put_info_number(w, "top_p", (double)f->top_p);
+    put_info_number(w, "min_p", (double)f->min_p);
+    put_info_number(w, "repetition_penalty", (double)f->repetition_penalty);
+    put_count(w, "no_repeat_ngram_size", f->no_repeat);
+    put_count(w, "num_beams", f->beam);
+    put_info_number(w, "length_penalty", (double)f->length_penalty);
+    if (f->sentences) put_count(w, "sentences", f->sentences);
+    put_count(w, "max_length", f->max_length);
+    put_count(w, "max_new_tokens", f->max_new);
+    qkv__json_close(w);
 }
 
 static void put_info_json(qkv__out *out, const char *folder, const qkv_model *m)
 {
     const qkv_model_info *f = qkv_model_info_of(m);
     const qkv_transformer_opts *o = qkv_transformer_options(qkv_model_transformer(m));
-    json_t *all = json_pack(
-        "{s:s, s:I, s:I, s:i, s:s?, s:i, s:i, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:I, s:o}", "architecture",
-        f->family, "parameters", (json_int_t)qkv_params_count(qkv_model_params(m)), "bytes", (json_int_t)f->bytes, "files",
-        f->files, "weights", folder ? qkv__weights_name(folder) : NULL, "encoder_layers", o->encoder_layers, "decoder_layers",
-        o->decoder_layers, "dim", (json_int_t)o->dim, "heads", (json_int_t)o->heads, "kv_heads",
-        (json_int_t)(o->kv_heads ? o->kv_heads : o->heads), "vocabulary", (json_int_t)o->vocabulary, "target_vocabulary",
-        (json_int_t)(o->target_vocabulary ? o->target_vocabulary : o->vocabulary), "context", (json_int_t)f->context,
-        "tokenizer", tokenizer_json(folder, m), "can", abilities_json(m), "generation", generation_json(m), "bits",
-        f->bits ? json_integer(f->bits) : json_null(), "classes", (json_int_t)o->classes, "labels", labels_json(m));
-    if (*f->source_language)
-        json_object_set_new(all, "languages", json_pack("[s, s]", f->source_language, f->target_language));
-    qkv__out_value(out, all, JSON_INDENT(2) | JSON_REAL_PRECISION(7));
-    qkv__out_printf(out, "\n");
-    json_decref(all);
+    int can = qkv_model_source_tokenizer(m) ? f->can : 0;
+    qkv__json_writer w = { .style = QKV__JSON_LINES };
+    qkv__json_open_object(&w, NULL);
+    qkv__json_put_text(&w, "architecture", f->family);
+    qkv__json_put_int(&w, "parameters", qkv_params_count(qkv_model_params(m)));
+    qkv__json_put_int(&w, "bytes", f->bytes);
+    qkv__json_put_int(&w, "files", f->files);
+    put_text_or_null(&w, "weights", folder ? qkv__weights_name(folder) : NULL);
+    qkv__json_put_int(&w, "encoder_layers", o->encoder_layers);
+    qkv__json_put_int(&w, "decoder_layers", o->decoder_layers);
+    qkv__json_put_int(&w, "dim", o->dim);
+    qkv__json_put_int(&w, "heads", o->heads);
+    qkv__json_put_int(&w, "kv_heads", o->kv_heads ? o->kv_heads : o->heads);
+    qkv__json_put_int(&w, "vocabulary", o->vocabulary);
+    qkv__json_put_int(&w, "target_vocabulary", o->target_vocabulary ? o->target_vocabulary : o->vocabulary);
+    qkv__json_put_int(&w, "context", f->context);
+    put_tokenizer_json(&w, folder, m);
+    qkv__json_open_array(&w, "can");
+    for (int i = 0; i < ABILITIES; i++)
+        if (can & abilities[i].ability) qkv__json_put_text(&w, NULL, abilities[i].command);
+    qkv__json_close(&w);
+    put_generation_json(&w, m);
+    put_count(&w, "bits", f->bits);
+    qkv__json_put_int(&w, "classes", o->classes);
+    qkv__json_open_array(&w, "labels");
+    for (int64_t i = 0; qkv_model_label(m, i); i++) qkv__json_put_text(&w, NULL, qkv_model_label(m, i));
+    qkv__json_close(&w);
+    if (*f->source_language) {
+        qkv__json_open_array(&w, "languages");
+        qkv__json_put_text(&w, NULL, f->source_language);
+        qkv__json_put_text(&w, NULL, f->target_language);
+        qkv__json_close(&w);
+    }
+    qkv__json_close(&w);
+    if (w.status && !out->status) out->status = w.status;
+    qkv__out_bytes(out, w.text, w.length);
+    qkv__out_bytes(out, "\n", 1);
+    qkv__json_writer_free(&w);
 }
 
 qkv_status qkv_model_describe(const qkv_model *m, const char *folder, int json, qkv_text *out)

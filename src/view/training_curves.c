@@ -1,7 +1,8 @@
 /* training_curves.c: the losses of several trainings over one pair of axes, as a picture and as text. */
 #include "../base/arena.h"
 #include "../base/options.h"
-#include "../io/json.h"
+#include "../base/file.h"
+#include "../base/json.h"
 #include "../text/out.h"
 
 #include <qkv/view.h>
@@ -35,16 +36,16 @@ static void folder_of(const char *path, char folder[PATH_BYTES])
 static qkv_status find_conditions(const char *path, const char **conditions)
 {
     char folder[PATH_BYTES], record_path[PATH_BYTES + 16];
-    json_t *record = NULL;
+    qkv__json_doc record = { 0 };
     *conditions = "";
     folder_of(path, folder);
     snprintf(record_path, sizeof record_path, "%s/training.json", folder);
-    qkv_status status = qkv__file_exists(record_path) ? qkv__json_read(record_path, RECORD_BYTES, &record) : QKV_OK;
-    const json_t *options = json_object_get(record, "options");
-    const char *dropout = json_string_value(json_object_get(options, "dropout"));
-    const char *smoothing = json_string_value(json_object_get(options, "label-smoothing"));
+    qkv_status status = qkv__file_exists(record_path) ? qkv__json_load(record_path, RECORD_BYTES, &record) : QKV_OK;
+    const qkv__json_value *options = qkv__json_get(record.top, "options");
+    const char *dropout = qkv__json_get_text(options, "dropout");
+    const char *smoothing = qkv__json_get_text(options, "label-smoothing");
     bool drops = dropout && atof(dropout) > 0, smooths = smoothing && atof(smoothing) > 0;
-    json_decref(record);
+    qkv__json_free(&record);
     if (drops && smooths) *conditions = qkv__translated(" (with dropout and label smoothing)");
     else if (drops) *conditions = qkv__translated(" (with dropout)");
     else if (smooths) *conditions = qkv__translated(" (with label smoothing)");

@@ -1,6 +1,7 @@
 /* training_log.c: how trainings went, from the files in their folders: curves of their losses, and several side by side. */
+#include "../base/file.h"
+#include "../base/json.h"
 #include "../base/size.h"
-#include "../io/json.h"
 #include "../text/out.h"
 
 #include <qkv/view.h>
@@ -19,13 +20,13 @@ static const size_t log_limit = (size_t)1 << 32;
 typedef struct reports {
     qkv__bytes file;
     size_t at;
-    long long number; /* of the line that was read last, from 1; empty ones do not count */
-    json_error_t error;
+    long long number;  /* of the line that was read last, from 1; empty ones do not count */
+    qkv_status status; /* MEMORY; lines that are not JSON are the caller's business */
 } reports;
 
-/* The report of the next whole line; NULL, with the error, for one that is no JSON. A last line without its end is what a
+/* The report of the next whole line; empty for one that is not JSON. A last line without its end is what a
  * killed run was writing. */
-static bool next_report(reports *r, json_t **report)
+static bool next_report(reports *r, qkv__json_doc *report)
 {
     while (r->at < r->file.size) {
         const char *line = (const char *)r->file.data + r->at, *end = memchr(line, '\n', r->file.size - r->at);
@@ -33,7 +34,12 @@ static bool next_report(reports *r, json_t **report)
         r->at += (size_t)(end - line) + 1;
         if (end == line) continue;
         r->number++;
-        *report = json_loadb(line, (size_t)(end - line), 0, &r->error);
+        const qkv__json_source source = {
+            .name = "log", .text = line, .length = (size_t)(end - line), .flags = QKV__JSON_REPEATED
+        };
+        r->status = qkv__json_parse(&source, report);
+        if (r->status == QKV_MEMORY) return false;
+        r->status = QKV_OK;
         return true;
     }
     return false;
@@ -62,28 +68,31 @@ static qkv_status add_point(points *p, double x, double y)
     return QKV_OK;
 }
 
-static qkv_status take_report(const char *path, const reports *r, const json_t *report, struct qkv_training_curves_work *w)
+/* NULL for a line that is not JSON. */
+static qkv_status take_report(const char *path, const reports *r, const qkv__json_value *report,
+                              struct qkv_training_curves_work *w)
 {
-    const json_t *step = json_object_get(report, "step"), *loss = json_object_get(report, "loss");
-    const json_t *valid = json_object_get(report, "valid_loss");
-    if (!json_is_number(step) || !(json_is_number(loss) || json_is_number(valid)))
+    const qkv__json_value *step = qkv__json_get(report, "step"), *loss = qkv__json_get(report, "loss");
+    const qkv__json_value *valid = qkv__json_get(report, "valid_loss");
+    if (!qkv__json_is_number(step) || !(qkv__json_is_number(loss) || qkv__json_is_number(valid)))
         return qkv__fail(QKV_FORMAT, "%s: line %lld is no report of a training: %s", path, r->number,
-                         report ? "it wants \"step\" and \"loss\" or \"valid_loss\"" : r->error.text);
+                         report ? "it wants \"step\" and \"loss\" or \"valid_loss\"" : "it is not JSON");
     qkv_status status = QKV_OK;
-    if (json_is_number(loss)) status = add_point(&w->trained, json_number_value(step), json_number_value(loss));
-    if (!status && json_is_number(valid)) status = add_point(&w->valid, json_number_value(step), json_number_value(valid));
+    if (qkv__json_is_number(loss)) status = add_point(&w->trained, qkv__json_number(step), qkv__json_number(loss));
+    if (!status && qkv__json_is_number(valid)) status = add_point(&w->valid, qkv__json_number(step), qkv__json_number(valid));
     return status;
 }
 
 static qkv_status read_reports(const char *path, struct qkv_training_curves_work *w)
 {
     reports r = { 0 };
-    json_t *report;
+    qkv__json_doc report;
     qkv_status status = qkv__stream_read(path, log_limit, &r.file);
     while (!status && next_report(&r, &report)) {
-        status = take_report(path, &r, report, w);
-        json_decref(report);
+        status = take_report(path, &r, report.top, w);
+        qkv__json_free(&report);
     }
+    if (!status) status = r.status;
     qkv__bytes_free(&r.file);
     if (!status && !w->trained.n && !w->valid.n) status = qkv__fail(QKV_FORMAT, "%s: there are no reports yet", path);
     return status;
@@ -134,7 +143,7 @@ qkv_status qkv_training_curves_read(const char *path, qkv_training_curves *out)
 /* One training, as training.json and log.jsonl tell of it. */
 typedef struct training_run {
     const char *folder;
-    json_t *record;
+    qkv__json_doc record;
     double minutes;   /* of all its runs */
     double best_loss; /* validation loss at the best step; below 0: none */
     bool is_measured; /* or there is no log that says that it is not */
@@ -145,18 +154,18 @@ typedef struct training_run {
 static void read_log(reports *r, training_run *run)
 {
     double total = 0, last = 0;
-    json_t *report;
-    json_int_t best_step = json_integer_value(json_object_get(run->record, "best_step"));
+    qkv__json_doc report;
+    int64_t best_step = qkv__json_int(qkv__json_get(run->record.top, "best_step"));
     run->is_measured = false;
     while (next_report(r, &report)) {
-        const json_t *seconds = json_object_get(report, "seconds"), *loss = json_object_get(report, "valid_loss");
-        double now = json_number_value(seconds);
-        if (json_is_number(seconds) && now < last) total += last;
-        if (json_is_number(seconds)) last = now;
+        const qkv__json_value *seconds = qkv__json_get(report.top, "seconds"), *loss = qkv__json_get(report.top, "valid_loss");
+        double now = qkv__json_number(seconds);
+        if (qkv__json_is_number(seconds) && now < last) total += last;
+        if (qkv__json_is_number(seconds)) last = now;
         else run->is_measured = true;
-        if (json_is_number(loss) && json_integer_value(json_object_get(report, "step")) == best_step)
-            run->best_loss = json_number_value(loss);
-        json_decref(report);
+        if (qkv__json_is_number(loss) && qkv__json_int(qkv__json_get(report.top, "step")) == best_step)
+            run->best_loss = qkv__json_number(loss);
+        qkv__json_free(&report);
     }
     run->minutes = (total + last) / 60;
 }
@@ -169,23 +178,23 @@ static qkv_status read_run(training_run *r)
     r->is_measured = true;
     snprintf(path, sizeof path, "%.4000s/training.json", r->folder);
     if (!qkv__file_exists(path)) return qkv__fail(QKV_IO, "%s: %s: it is no training's folder", path, strerror(ENOENT));
-    qkv_status status = qkv__json_read(path, RECORD_LIMIT, &r->record);
+    qkv_status status = qkv__json_load(path, RECORD_LIMIT, &r->record);
     if (status) return status;
-    if (!json_is_object(json_object_get(r->record, "options")))
+    if (!qkv__json_is_object(qkv__json_get(r->record.top, "options")))
         return qkv__fail(QKV_FORMAT, "%s: it does not tell the options of a training", path);
     snprintf(path, sizeof path, "%.4000s/log.jsonl", r->folder);
     if (!qkv__file_exists(path)) return QKV_OK; /* it has not begun */
     if ((status = qkv__file_read(path, log_limit, &log.file))) return status;
     read_log(&log, r);
     qkv__bytes_free(&log.file);
-    return QKV_OK;
+    return log.status;
 }
 
 /* ---- as a table ---- */
 
 static const char *option_of(const training_run *r, const char *name)
 {
-    const char *value = json_string_value(json_object_get(json_object_get(r->record, "options"), name));
+    const char *value = qkv__json_get_text(qkv__json_get(r->record.top, "options"), name);
     return value ? value : "";
 }
 
@@ -234,11 +243,11 @@ static void put_cell(char to[CELL_BYTES], const char *text, int columns, bool ke
 /* "loss 5.8055 at 60", by what decided; nothing where nothing was measured. */
 static void put_best(char to[CELL_BYTES], const training_run *r)
 {
-    const json_t *best = json_object_get(r->record, "best_score");
-    const char *job = json_string_value(json_object_get(r->record, "job")), *metric = option_of(r, "metric");
+    const qkv__json_value *best = qkv__json_get(r->record.top, "best_score");
+    const char *job = qkv__json_get_text(r->record.top, "job"), *metric = option_of(r, "metric");
     bool classifies = job && strstr(job, "classify") && !*option_of(r, "numbers");
-    long long step = json_integer_value(json_object_get(r->record, "best_step"));
-    double score = json_number_value(best);
+    long long step = qkv__json_int(qkv__json_get(r->record.top, "best_step"));
+    double score = qkv__json_number(best);
     if (!best || !r->is_measured) return;
     if (!strcmp(metric, "bleu")) snprintf(to, CELL_BYTES, qkv__translated("BLEU %.2f at %lld"), score, step);
     else if (classifies && strcmp(metric, "loss") && *option_of(r, "label-separator"))
@@ -253,7 +262,7 @@ static void put_best(char to[CELL_BYTES], const training_run *r)
 static void put_ended(char to[CELL_BYTES], const training_run *r)
 {
     char reason[CELL_BYTES];
-    const char *stopped = json_string_value(json_object_get(r->record, "stopped"));
+    const char *stopped = qkv__json_get_text(r->record.top, "stopped");
     snprintf(reason, sizeof reason, "%s", stopped ? stopped : "");
     char *colon = strchr(reason, ':');
     if (colon) *colon = '\0';
@@ -264,10 +273,10 @@ enum { FOLDER, JOB, UPDATES, MINUTES, BEST, ENDED, FIXED };
 
 static void fill_run(const cells *c, int64_t row, const training_run *r)
 {
-    const char *job = json_string_value(json_object_get(r->record, "job"));
+    const char *job = qkv__json_get_text(r->record.top, "job");
     put_cell(cell(c, row, FOLDER), r->folder, CELL_BYTES, true);
     put_cell(cell(c, row, JOB), job ? job + (strncmp(job, "train ", 6) ? 0 : 6) : "", 10, false);
-    snprintf(cell(c, row, UPDATES), CELL_BYTES, "%lld", (long long)json_integer_value(json_object_get(r->record, "steps")));
+    snprintf(cell(c, row, UPDATES), CELL_BYTES, "%lld", (long long)qkv__json_int(qkv__json_get(r->record.top, "steps")));
     snprintf(cell(c, row, MINUTES), CELL_BYTES, "%.1f", r->minutes);
     put_best(cell(c, row, BEST), r);
     put_ended(cell(c, row, ENDED), r);
@@ -336,15 +345,13 @@ static void put_differing(qkv__out *out, const cells *c, const training_run *run
 }
 
 /* Folders are cut where they are long, so that the table fits the columns; options that differ are below where they do not fit.
- * names: room for that of every option. */
-static qkv_status put_table(qkv__out *out, const training_run *runs, int64_t n, json_t *all, const char **names)
+ * The first n_names of names are all options; they are replaced by those that differ. */
+static qkv_status put_table(qkv__out *out, const training_run *runs, int64_t n, const char **names, int64_t n_names)
 {
     enum { LEAST_FOLDER = 12 };
-    const char *name;
-    json_t *value;
     cells c = { .rows = n + 1, .columns = FIXED };
-    json_object_foreach (all, name, value)
-        if (differs(runs, n, name)) names[c.columns++ - FIXED] = name;
+    for (int64_t i = 0; i < n_names; i++)
+        if (differs(runs, n, names[i])) names[c.columns++ - FIXED] = names[i];
     size_t bytes = (size_t)(c.rows * c.columns) * sizeof *c.at;
     if (!(c.at = qkv__alloc_zero(bytes))) return QKV_MEMORY;
     fill_cells(&c, runs, n, names);
@@ -361,15 +368,29 @@ static qkv_status put_table(qkv__out *out, const training_run *runs, int64_t n, 
     return QKV_OK;
 }
 
+static const qkv__json_value *options_of(const training_run *r) { return qkv__json_get(r->record.top, "options"); }
+
+/* Lists the options of all runs, each once, in the order of their first appearance. */
+static int64_t list_options(const training_run *runs, int64_t n, const char **names)
+{
+    int64_t n_names = 0;
+    for (int64_t k = 0; k < n; k++)
+        for (size_t i = 0; i < qkv__json_size(options_of(&runs[k])); i++) {
+            const char *name = qkv__json_key(options_of(&runs[k]), i);
+            int64_t at = 0;
+            while (at < n_names && strcmp(names[at], name)) at++;
+            if (at == n_names) names[n_names++] = name;
+        }
+    return n_names;
+}
+
 static qkv_status put_runs(qkv__out *out, const training_run *runs, int64_t n)
 {
-    json_t *all = json_object();
-    for (int64_t i = 0; i < n; i++) json_object_update(all, json_object_get(runs[i].record, "options"));
-    size_t bytes = (json_object_size(all) + 1) * sizeof(char *);
+    size_t bytes = sizeof(char *);
+    for (int64_t i = 0; i < n; i++) bytes += qkv__json_size(options_of(&runs[i])) * sizeof(char *);
     const char **names = qkv__alloc_zero(bytes);
-    qkv_status status = names ? put_table(out, runs, n, all, names) : QKV_MEMORY;
+    qkv_status status = names ? put_table(out, runs, n, names, list_options(runs, n, names)) : QKV_MEMORY;
     qkv__release(names, bytes);
-    json_decref(all);
     return status;
 }
 
@@ -377,11 +398,20 @@ static qkv_status put_runs(qkv__out *out, const training_run *runs, int64_t n)
 
 static void put_object(qkv__out *out, const training_run *run)
 {
-    json_t *one = json_pack("{s:s, s:f}", "folder", run->folder, "minutes", round(100 * run->minutes) / 100);
-    if (one) json_object_update(one, run->record);
-    qkv__out_value(out, one, JSON_REAL_PRECISION(9));
-    qkv__out_printf(out, "\n");
-    json_decref(one);
+    const qkv__json_value *record = run->record.top;
+    qkv__json_writer w = { .style = QKV__JSON_SPACED, .digits = QKV__JSON_FLOAT };
+    qkv__json_open_object(&w, NULL);
+    qkv__json_put_text(&w, "folder", run->folder);
+    qkv__json_put_real(&w, "minutes", round(100 * run->minutes) / 100, QKV__JSON_FLOAT);
+    for (size_t i = 0; i < qkv__json_size(record); i++) {
+        const char *key = qkv__json_key(record, i);
+        if (strcmp(key, "folder") && strcmp(key, "minutes")) qkv__json_put_value(&w, key, qkv__json_at(record, i));
+    }
+    qkv__json_close(&w);
+    if (w.status && !out->status) out->status = w.status;
+    qkv__out_bytes(out, w.text, w.length);
+    qkv__out_bytes(out, "\n", 1);
+    qkv__json_writer_free(&w);
 }
 
 /* ---- the call ---- */
@@ -407,7 +437,7 @@ qkv_status qkv_trainings_text(const char *const *folders, int64_t n, int json, q
     qkv__out text = qkv__out_begin(out);
     qkv_status status = put_trainings(folders, n, json, runs, &text);
     if (status && !text.status) text.status = status;
-    for (int64_t i = 0; i < n; i++) json_decref(runs[i].record);
+    for (int64_t i = 0; i < n; i++) qkv__json_free(&runs[i].record);
     qkv__release(runs, bytes);
     return qkv__out_end(&text);
 }
