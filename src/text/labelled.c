@@ -3,11 +3,10 @@
 
 #include "../base/file.h"
 #include "../base/options.h"
-#include "../io/json.h"
+#include "../base/json.h"
 #include "label_list.h"
 #include "table.h"
 
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -362,31 +361,29 @@ static qkv_status wrong_line(const reader *r, const char *what, const char *name
                      name ? name : "", name ? "\"" : "");
 }
 
-static qkv_status get_text(const reader *r, const json_t *object, int column, const char **text, size_t *length)
+static qkv_status get_text(const reader *r, const qkv__json_value *object, int column, const char **text, size_t *length)
 {
     const char *name = r->names[column];
-    const json_t *value = name ? json_object_get(object, name) : NULL;
+    const qkv__json_value *value = name ? qkv__json_get(object, name) : NULL;
     if (!name) return QKV_OK;
     if (!value) return wrong_line(r, "there is no member", name);
-    if (json_is_null(value)) return QKV_OK; /* as an empty one */
-    if (!json_is_string(value)) return wrong_line(r, "text is expected in the member", name);
-    *text = json_string_value(value);
-    *length = json_string_length(value);
+    if (qkv__json_is_null(value)) return QKV_OK; /* as an empty one */
+    if (!qkv__json_is_string(value)) return wrong_line(r, "text is expected in the member", name);
+    *text = qkv__json_text(value);
+    *length = qkv__json_length(value);
     return QKV_OK;
 }
 
 /* An array of texts, joined. */
-static qkv_status join_labels(reader *r, const json_t *list, qkv_labelled *x)
+static qkv_status join_labels(reader *r, const qkv__json_value *list, qkv_labelled *x)
 {
-    size_t i;
-    const json_t *one;
     qkv__text_clear(&r->label);
     qkv_status status = qkv__text_put(&r->label, "", 0);
-    json_array_foreach(list, i, one)
-    {
-        if (!json_is_string(one)) return wrong_line(r, "only texts are expected in the array", r->names[LABEL]);
+    for (size_t i = 0; i < qkv__json_size(list); i++) {
+        const qkv__json_value *one = qkv__json_at(list, i);
+        if (!qkv__json_is_string(one)) return wrong_line(r, "only texts are expected in the array", r->names[LABEL]);
         if (i && !status) status = qkv__text_put(&r->label, r->o.separator, strlen(r->o.separator));
-        if (!status) status = qkv__text_put(&r->label, json_string_value(one), json_string_length(one));
+        if (!status) status = qkv__text_put(&r->label, qkv__json_text(one), qkv__json_length(one));
     }
     x->label = r->label.data;
     x->label_length = r->label.length;
@@ -394,33 +391,33 @@ static qkv_status join_labels(reader *r, const json_t *list, qkv_labelled *x)
 }
 
 /* Whole numbers and booleans are labels as they are written in JSON. */
-static qkv_status get_label(reader *r, const json_t *object, char number[32], qkv_labelled *x)
+static qkv_status get_label(reader *r, const qkv__json_value *object, char number[32], qkv_labelled *x)
 {
-    const json_t *value = json_object_get(object, r->names[LABEL]);
+    const qkv__json_value *value = qkv__json_get(object, r->names[LABEL]);
     x->label = number;
     *number = '\0';
     r->has_label = r->has_label || value;
     bool may_lack = r->o.no_label || (!r->o.strict && !r->o.separator);
-    if (may_lack && (!value || json_is_null(value))) return QKV_OK;
-    if (json_is_array(value) && r->o.separator) return join_labels(r, value, x);
-    if (json_is_real(value) && r->o.numbers) snprintf(number, 32, "%.17g", json_real_value(value));
-    else if (json_is_integer(value)) snprintf(number, 32, "%lld", (long long)json_integer_value(value));
-    else if (json_is_boolean(value)) snprintf(number, 32, "%s", json_is_true(value) ? "true" : "false");
-    else if (value && !json_is_string(value))
+    if (may_lack && (!value || qkv__json_is_null(value))) return QKV_OK;
+    if (qkv__json_is_array(value) && r->o.separator) return join_labels(r, value, x);
+    if (qkv__json_type_of(value) == QKV__JSON_REAL && r->o.numbers) snprintf(number, 32, "%.17g", qkv__json_number(value));
+    else if (qkv__json_is_int(value)) snprintf(number, 32, "%lld", (long long)qkv__json_int(value));
+    else if (qkv__json_is_bool(value)) snprintf(number, 32, "%s", qkv__json_is_true(value) ? "true" : "false");
+    else if (value && !qkv__json_is_string(value))
         return wrong_line(r, "text, a whole number, true or false is expected in the member", r->names[LABEL]);
     else return get_text(r, object, LABEL, &x->label, &x->label_length);
     x->label_length = strlen(number);
     return QKV_OK;
 }
 
-static qkv_status give_object(reader *r, const json_t *object)
+static qkv_status give_object(reader *r, const qkv__json_value *object)
 {
     char number[32];
     const char *line = r->lines.line.data;
     qkv_labelled x = { .label = "", .text = "", .path = r->path, .line = r->lines.number };
     if (r->o.rows) x.columns = &line, x.column_lengths = &r->lines.line.length, x.n_columns = 1;
-    if (!json_is_object(object)) return wrong_line(r, "not a JSON object", NULL);
-    if (r->o.preferred && !json_object_get(object, r->names[TEXT])) forget_columns(r);
+    if (!qkv__json_is_object(object)) return wrong_line(r, "not a JSON object", NULL);
+    if (r->o.preferred && !qkv__json_get(object, r->names[TEXT])) forget_columns(r);
     qkv_status status = r->o.rows ? QKV_OK : get_label(r, object, number, &x);
     if (!status) status = get_text(r, object, TEXT, &x.text, &x.text_length);
     if (!status) status = get_text(r, object, PAIR, &x.pair, &x.pair_length);
@@ -430,16 +427,16 @@ static qkv_status give_object(reader *r, const json_t *object)
 static qkv_status read_object(reader *r)
 {
     const qkv_text *line = &r->lines.line;
-    json_error_t error;
     if (qkv__is_blank(line->data, line->length)) return QKV_OK;
-    json_t *object = json_loadb(line->data, line->length, JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
-    if (!object && qkv__json_out_of_memory(&error, line->data, line->length))
-        return qkv__fail(QKV_MEMORY, "%s: line %lld: out of memory", r->path, (long long)r->lines.number);
-    if (!object)
-        return qkv__fail(QKV_FORMAT, "%s: line %lld, byte %d: not JSON: %s", r->path, (long long)r->lines.number,
-                         error.position, error.text);
-    qkv_status status = give_object(r, object);
-    json_decref(object);
+    qkv__json_doc doc;
+    const qkv__json_source source = { .name = r->path,
+                                      .text = line->data,
+                                      .length = line->length,
+                                      .flags = QKV__JSON_NUL,
+                                      .first_line = (size_t)r->lines.number - 1 };
+    qkv_status status = qkv__json_parse(&source, &doc);
+    if (!status) status = give_object(r, doc.top);
+    qkv__json_free(&doc);
     return status;
 }
 

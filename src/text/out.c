@@ -65,14 +65,6 @@ void qkv__out_json(qkv__out *o, const char *text, size_t length)
     qkv__out_bytes(o, "\"", 1);
 }
 
-static int put_json_piece(const char *piece, size_t size, void *out) { return qkv__out_bytes(out, piece, size), 0; }
-
-void qkv__out_value(qkv__out *o, const json_t *value, size_t flags)
-{
-    if (value && !json_dump_callback(value, put_json_piece, o, flags)) return;
-    if (!o->status) o->status = qkv__fail(QKV_MEMORY, "out of memory: JSON cannot be put together");
-}
-
 qkv_status qkv__out_end(qkv__out *o)
 {
     if (o->status) qkv__text_clear(o->text);

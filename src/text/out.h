@@ -5,8 +5,6 @@
 #include "../base/language.h"
 #include "buffer.h"
 
-#include <jansson.h>
-
 /* The first error stays; what is put after it is lost. */
 typedef struct qkv__out {
     qkv_text *text;
@@ -25,9 +23,6 @@ void qkv__out_name(qkv__out *o, const char *name, int width, bool right);
 
 /* A text in quotes, escaped where JSON wants it; U+FFFD for what is not UTF-8. */
 void qkv__out_json(qkv__out *o, const char *text, size_t length);
-
-/* A value as jansson writes it with these flags; MEMORY for NULL, which is what it gives when memory is out. */
-void qkv__out_value(qkv__out *o, const json_t *value, size_t flags);
 
 /* The status of all of it; on an error nothing is left of the text. */
 qkv_status qkv__out_end(qkv__out *o);
