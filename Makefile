@@ -40,7 +40,7 @@ test: $(BUILD)/with-tests
 	@tools/run-tests $(BUILD)
 
 demo: deps-demo $(BUILD)/build.ninja
-	@ninja -C $(BUILD) --quiet cli/qkv
+	@ninja -C $(BUILD) --quiet app/qkv
 	@$(wasm_if_ready)
 	@tools/demo $(BUILD)
 
@@ -57,9 +57,9 @@ wasm: wasm-ready
 
 # With the model of the last demo, or a new one.
 docs/live.html: wasm $(BUILD)/build.ninja
-	@ninja -C $(BUILD) --quiet cli/qkv
+	@ninja -C $(BUILD) --quiet app/qkv
 	@test -e demo/model/model.safetensors || tools/demo $(BUILD)
-	@$(BUILD)/cli/qkv page -m demo/model -o $@ --name demo
+	@$(BUILD)/app/qkv page -m demo/model -o $@ --name demo
 	@test $$(wc -c <$@) -lt 3000000 || { echo "$@ has 3 MB or more" >&2; exit 1; }
 
 install: all
@@ -81,8 +81,8 @@ mutate: deps-test
 MINUTES ?= 10
 soak: $(BUILD)/with-tests
 	@tools/soak -m $(MINUTES) $(READER)
-	@$(if $(READER),,ninja -C $(BUILD) --quiet && sh tests/netns.sh $(BUILD)/cli/qkv && \
-	    sh tests/kills.sh $(BUILD)/cli/qkv $(BUILD)/tests/signal_at.so all)
+	@$(if $(READER),,ninja -C $(BUILD) --quiet && sh tests/netns.sh $(BUILD)/app/qkv && \
+	    sh tests/kills.sh $(BUILD)/app/qkv $(BUILD)/tests/signal_at.so all)
 
 format:
 	@git ls-files -co --exclude-standard '*.c' '*.h' | xargs clang-format -i

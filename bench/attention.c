@@ -1,4 +1,5 @@
 /* attention.c: attention forward and backward, against the machine's peak and PyTorch; and its memory. */
+#include "bench/bench.h"
 #include "bench.h"
 
 #include <stdio.h>

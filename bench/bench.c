@@ -1,4 +1,5 @@
 /* bench.c: make bench. Nothing here is a test: times depend on the machine and on what else it does. */
+#include "bench/bench.h"
 #include "bench.h"
 
 #include <stdio.h>

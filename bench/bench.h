@@ -4,9 +4,10 @@
 #define QKV_MAKE_BENCH_H
 
 #include "../src/base/clock.h"
-#include "../src/bench/measure.h"
+#include "../app/bench/measure.h"
 
 #include <qkv/qkv.h>
+#include "bench/bench.h"
 
 #include <stdbool.h>
 #include <stdint.h>

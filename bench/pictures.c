@@ -1,5 +1,7 @@
 /* pictures.c: what a token costs against the length of a prompt, the sentences in a batch and the threads. The models are
  * small, so that it does not take long: what is shown is how cost grows. */
+#include "bench/bench.h"
+#include "draw/view.h"
 #include "bench.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* products.c: the three matrix products of a linear layer, against OpenBLAS and BLIS. */
 #include "bench.h"
 
-#include "../src/op/product.h"
+#include "../src/tensor/product.h"
 
 #include <math.h>
 #include <stdio.h>

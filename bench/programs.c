@@ -1,4 +1,5 @@
 /* programs.c: other programs, which environment variables name: see docs/bench.md. */
+#include "bench/bench.h"
 #include "bench.h"
 
 #include <jansson.h>

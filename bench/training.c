@@ -1,4 +1,5 @@
 /* training.c: whole training steps of an encoder-decoder, against the machine's peak and PyTorch. */
+#include "bench/bench.h"
 #include "bench.h"
 
 #include <stdio.h>

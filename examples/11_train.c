@@ -1,28 +1,54 @@
-/* 11_train.c FOLDER TRAIN.tsv VALID.tsv [OPTION VALUE...]: what "qkv train translate" does. The folder has the best model so far;
- * ended at any moment and called again, it goes on as if it had never stopped. */
+/* 11_train.c FOLDER TRAIN.tsv VALID.tsv STEPS: a translator from lines "source TAB target". The folder holds the best model by
+ * validation loss. Stopped at any moment and called again, the training resumes bit for bit. */
 #include <qkv/qkv.h>
 
 #include <stdio.h>
+#include <stdlib.h>
 
-static void tell(void *data, const qkv_run_event *e)
+enum { PAD, START, END }; /* ids of <pad>, <s> and </s> in every tokenizer that is trained here */
+static const qkv_batch_opts batches = { .max_tokens = 1024, .start = START, .end = END, .pad = PAD };
+
+static qkv_status validate(void *valid, const qkv_model *m, qkv_run_score *out)
+{
+    qkv_status status = qkv_evaluate(m, valid, NULL, &batches, &out->loss);
+    out->score = -out->loss; /* higher is better */
+    snprintf(out->words, sizeof out->words, "valid loss %.3f", out->loss);
+    return status;
+}
+
+static void report(void *data, const qkv_run_event *e)
 {
     (void)data;
-    if (e->kind == QKV_RUN_EVENT_RESUME) printf("going on after step %lld\n", (long long)e->at.step);
+    if (e->kind == QKV_RUN_EVENT_RESUME) printf("resumed after step %lld\n", (long long)e->at.step);
     if (e->kind == QKV_RUN_EVENT_VALIDATION) printf("step %lld: %s\n", (long long)e->at.step, e->score->words);
     if (e->kind == QKV_RUN_EVENT_END) printf("%s after step %lld\n", e->reason, (long long)e->at.step);
 }
 
 int main(int argc, char **argv)
 {
-    if (argc < 4) return fprintf(stderr, "usage: 11_train FOLDER TRAIN.tsv VALID.tsv [OPTION VALUE...]\n"), 2;
-    qkv_training *t = qkv_training_new("translate");
-    qkv_training_set(t, "out", argv[1]);
-    qkv_training_set(t, "train", argv[2]);
-    qkv_training_set(t, "valid", argv[3]);
-    for (int i = 4; i + 1 < argc; i += 2) qkv_training_set(t, argv[i], argv[i + 1]);
-    if (qkv_run_check(&(qkv_run_opts){ .folder = argv[1] })) qkv_training_set(t, "resume", "yes"); /* it holds a training */
-    qkv_status status = qkv_training_run(t, &(qkv_training_watch){ .each = tell }, NULL);
+    if (argc < 5) return fprintf(stderr, "usage: 11_train FOLDER TRAIN.tsv VALID.tsv STEPS\n"), QKV_USAGE;
+    qkv_word_counts *words = qkv_word_counts_new();
+    qkv_status status = qkv_word_counts_add_corpus(words, words, argv[2], NULL, NULL, NULL);
+    qkv_tokenizer *t = status ? NULL : qkv_tokenizer_train(words, &(qkv_bpe_opts){ .vocabulary = 1100 });
+    qkv_transformer_opts tiny = QKV_OPTS(qkv_transformer_opts);
+    if (t) status = qkv_transformer_preset("tiny", qkv_tokenizer_size(t), &tiny);
+    qkv_model *m = t && !status ? qkv_model_new(&tiny, 1) : NULL;
+    qkv_pairs *train = qkv_pairs_new(), *valid = qkv_pairs_new();
+    if (!m) status = qkv_error_status();
+    if (!status) status = qkv_pairs_add_corpus(train, t, t, argv[2], NULL, NULL, NULL);
+    if (!status) status = qkv_pairs_add_corpus(valid, t, t, argv[3], NULL, NULL, NULL);
+    if (!status && !(status = qkv_model_set_tokenizers(m, t, NULL))) t = NULL; /* the model owns it */
+    const qkv_trainer_opts how = { .optimizer = &(qkv_optimizer_opts){ .rule = QKV_OPTIMIZER_ADAM, .beta2 = 0.98f, .eps = 1e-9f },
+                                   .schedule = { .kind = QKV_SCHEDULE_PAPER, .lr = 1, .warmup = 200, .dim = tiny.dim },
+                                   .batches = &batches, .smoothing = 0.1f, .clip = 1 };
+    qkv_run_opts run = { .folder = argv[1], .trainer = &how, .steps = atol(argv[4]), .validate = validate, .each = report, .data = valid };
+    run.resume = qkv_run_check(&run) != QKV_OK; /* the folder holds a training */
+    if (!status) status = qkv_run(m, train, &run, NULL);
     if (status) fprintf(stderr, "%s\n", qkv_error());
-    qkv_training_free(t);
-    return status;
+    qkv_pairs_free(train);
+    qkv_pairs_free(valid);
+    qkv_model_free(m);
+    qkv_tokenizer_free(t);
+    qkv_word_counts_free(words);
+    return (int)status;
 }

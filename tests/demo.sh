@@ -9,7 +9,7 @@ right=$(paste test.zh test.out | awk -F '\t' '{ n += $1 == $2 } END { print n }'
 check "at least 95% of 500 unseen sentences are exactly right: $right" test "$right" -ge 475
 same "the three named ones are" "$(head -3 test.zh)" "$(head -3 test.out)"
 same "none of them was trained on" "" "$(cut -f1 data/train.tsv | grep -xF -f test.en)"
-same "\"I love you\" is aligned" "我爱你 ||| 0-0 1-1 2-2" "$(echo "I love you" | "$build/cli/qkv" translate -m model --alignment)"
+same "\"I love you\" is aligned" "我爱你 ||| 0-0 1-1 2-2" "$(echo "I love you" | "$build/app/qkv" translate -m model --alignment)"
 same "its picture is a PNG" "89 50 4e 47" "$(od -An -tx1 -N4 attention.png | sed 's/^ //')"
 contains "its drawing names the tokens of both languages" "$(cat heads.svg)" ">cat<" ">猫<"
 same "and has a font for all of them" "" "$(grep -o 'No font here can draw[^<]*' heads.svg)"
@@ -19,7 +19,7 @@ if [ -e "$build/wasm/engine.wasm.gz" ]; then
     check "of less than 3 MB" test "$(wc -c <live.html)" -lt 3000000
 else contains "without an engine that is said" "$(cat ../said)" "make wasm"; fi
 contains "the demo says where things are" "$(cat ../said)" "█" "demo/model" "demo/data" "exactly right"
-isa=$("$build/cli/qkv" info | sed -n 's/^instruction set *//p')
+isa=$("$build/app/qkv" info | sed -n 's/^instruction set *//p')
 case $isa in avx_vnni) isa=avx2 ;; avx512_vnni | avx512_bf16 | amx) isa=avx512 ;; neon_dot) isa=neon ;; esac # floats are theirs
 case $isa in avx512) # on which README.md was written: others round some weight otherwise
     same "README.md has its heatmap" \

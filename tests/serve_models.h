@@ -3,6 +3,7 @@
 #define QKV_TESTS_SERVE_MODELS_H
 
 #include <qkv/qkv.h>
+#include "serve/serve.h"
 
 #include <string.h>
 

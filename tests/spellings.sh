@@ -25,14 +25,14 @@ spelled() (
     cd "$1" || exit 2
     sed -n 's/^#define QKV_SPECIAL_[A-Z0-9_]* "\(.*\)".*/\1/p' $header >"$folder/spellings"
     [ "$(wc -l <"$folder/spellings")" -ge 2 ] || { echo "$header names no spellings"; exit 1; }
-    find src cli learn include -name '*.[ch]' -o -name '*.def' | grep -vx $header >"$folder/files"
+    find src app include -name '*.[ch]' -o -name '*.def' | grep -vx $header >"$folder/files"
     strings $(cat "$folder/files") | grep -F -f "$folder/spellings" && exit 1
     exit 0
 )
 check "special tokens are spelled in one file" spelled "$1"
 
 # What it sees, and what it does not mind.
-for side in src/token cli learn; do mkdir -p "$folder/p/$side"; done
+for side in src/token app/cli app/learn; do mkdir -p "$folder/p/$side"; done
 mkdir -p "$folder/p/include/qkv"
 cp "$1/$header" "$folder/p/$header"
 # refused_line NAME FILE LINE: a project with this line is refused, and not without it.
@@ -46,7 +46,7 @@ echo '/* "<s>" begins a text,
  * "</s>" ends it */ int a = ids[MASK]; // [MASK]' >"$folder/p/src/token/right.c"
 refused_line "a spelling in the library" src/token/a.c 'int32_t id = qkv_tokenizer_find(t, "<s>");'
 refused_line "in a sentence" src/token/a.h 'return fail(QKV_USAGE, /* says */ "a \"text\" needs a token </s> to end with");'
-refused_line "BERT's, in the command" cli/a.c '    .help = "such as [CLS]",'
+refused_line "BERT's, in the command" app/cli/a.c '    .help = "such as [CLS]",'
 refused_line "in a list" src/token/a.def 'X(gpt2, "<|endoftext|>")'
-refused_line "in a lesson" learn/a.c 'puts("fill up with <pad>");'
+refused_line "in a lesson" app/learn/a.c 'puts("fill up with <pad>");'
 finish

@@ -5,9 +5,10 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "view/architecture.h"
+#include "draw/architecture.h"
 
 #include <qkv/qkv.h>
+#include "draw/view.h"
 
 #include <math.h>
 #include <stdio.h>

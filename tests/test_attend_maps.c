@@ -1,5 +1,6 @@
 /* test_attend_maps.c: maps have the weights of the heads they name, as JSON and CSV too; ranks have the order they promise. */
 #include <qkv/qkv.h>
+#include "draw/view.h"
 
 #include <jansson.h>
 #include <math.h>

@@ -1,9 +1,9 @@
 /* test_bench.c: what qkv_bench() reports is of what it says, and bad input is refused. No time is judged: that a figure is there
  * is all that a test can say of it. */
-#include <qkv/bench.h>
+#include "bench/bench.h"
 #include <qkv/model.h>
 
-#include "../src/bench/measure.h"
+#include "../app/bench/measure.h"
 
 #include <math.h>
 #include <setjmp.h>

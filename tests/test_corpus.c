@@ -13,7 +13,7 @@
 
 #include "failing.h"
 
-#include "text/pairs.h"
+#include "data/pairs.h"
 
 enum { START = 1, END = 2, PAD = 0 };
 

@@ -19,7 +19,7 @@
 #include "io/safetensors.h"
 #include "kern/kern.h"
 #include "nn/params.h"
-#include "op/types.h"
+#include "tensor/types.h"
 
 enum { BATCH = 2, MOST = 8192 };
 

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "failing.h"
-#include "op/inplace.h"
+#include "tensor/inplace.h"
 
 enum { ROWS = 300, IN = 20, OUT = 70 };
 

@@ -1,6 +1,7 @@
 /* test_job_failing.c: a training from files whose memory or files fail once, at each of its calls in turn: an error, nothing held,
  * and a folder that the next run can use. */
 #include <qkv/qkv.h>
+#include "recipe/job.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,6 +2,10 @@
  * error, or nothing at all, never a crash; and options of a size that none has, which no function takes. The calls are read off
  * the headers by null_calls.awk. */
 #include <qkv/qkv.h>
+#include "bench/bench.h"
+#include "recipe/job.h"
+#include "serve/serve.h"
+#include "draw/view.h"
 
 #include <setjmp.h>
 #include <signal.h>

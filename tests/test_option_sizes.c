@@ -1,5 +1,6 @@
 /* test_option_sizes.c: option structs of programs that were compiled with an older or a newer release. */
 #include <qkv/qkv.h>
+#include "draw/view.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* test_pairs.c: pairs of id sequences and the batches of an epoch. */
 #include <qkv/text.h>
 
-#include "../src/text/pairs.h"
+#include "../src/data/pairs.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

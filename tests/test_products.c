@@ -8,9 +8,9 @@
 
 #include <cmocka.h>
 
-#include "op/affine.h"
-#include "op/packed.h"
-#include "op/quantized.h"
+#include "tensor/affine.h"
+#include "tensor/packed.h"
+#include "tensor/quantized.h"
 #include "sha256.h"
 
 enum { MOST = 1 << 20 };

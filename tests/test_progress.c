@@ -1,6 +1,6 @@
 /* test_progress.c: the line that tells how far a training is, drawn on a terminal of the test's own. */
-#include "../cli/term/print.h"
-#include "../cli/term/progress.h"
+#include "../app/term/print.h"
+#include "../app/term/progress.h"
 
 #include <pty.h>
 #include <setjmp.h>

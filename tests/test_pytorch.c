@@ -16,7 +16,7 @@
 #include "failing.h"
 #include "folder.h"
 #include "io/pytorch.h"
-#include "op/types.h"
+#include "tensor/types.h"
 
 #define BIN QKV_GOLDEN "/bin/"
 

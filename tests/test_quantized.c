@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "op/product.h"
-#include "op/types.h"
+#include "tensor/product.h"
+#include "tensor/types.h"
 
 static uint32_t drawn = 1;
 static uint32_t draw(void) { return (drawn = drawn * 1664525u + 1013904223u) >> 8; }

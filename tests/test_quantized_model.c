@@ -14,7 +14,7 @@
 #include "folder.h"
 #include "io/safetensors.h"
 #include "nn/params.h"
-#include "op/quantized.h"
+#include "tensor/quantized.h"
 
 enum { VOCABULARY = 90, TOKENS = 40 };
 

@@ -1,5 +1,6 @@
 /* test_serve.c: every path of the server gives what the library gives; tokens, hosts, time limits, streams; how it ends. The
  * page as a file. */
+#include "serve/serve.h"
 #include "http_client.h"
 #include "serve_models.h"
 #include "task/passages.h"

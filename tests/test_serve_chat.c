@@ -1,4 +1,5 @@
 /* test_serve_chat.c: POST /v1/chat/completions. */
+#include "serve/serve.h"
 #include "http_client.h"
 #include "serve_models.h"
 

@@ -1,4 +1,5 @@
 /* test_serve_clients.c: clients that leave, clients that take more than their share, and files that change while clients ask. */
+#include "serve/serve.h"
 #include "folder.h"
 #include "http_client.h"
 #include "serve_models.h"

@@ -1,4 +1,5 @@
 /* test_serve_heads.c: what the server says of words, answers, passages, several labels and numbers is what the library says. */
+#include "serve/serve.h"
 #include "http_client.h"
 #include "serve_models.h"
 

@@ -1,5 +1,6 @@
 /* test_serve_hostile.c: requests that are wrong in every way we can think of, each with the status it must get; after all of
  * them the server answers as before. */
+#include "serve/serve.h"
 #include "http_client.h"
 #include "serve_models.h"
 

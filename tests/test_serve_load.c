@@ -1,5 +1,6 @@
 /* test_serve_load.c: 16 clients at once, for QKV_LOAD_SECONDS (20 unless given), get the answers that one client gets, and the
  * server's memory does not grow. */
+#include "serve/serve.h"
 #include "http_client.h"
 #include "serve_models.h"
 

@@ -1,5 +1,6 @@
 /* test_serve_openai.c: completions with log-probabilities, ids and penalties, seeds, one model by its name; pages elsewhere;
  * what is told of each request. */
+#include "serve/serve.h"
 #include "http_client.h"
 #include "serve_models.h"
 

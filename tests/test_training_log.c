@@ -1,5 +1,5 @@
 /* test_training_log.c: the curves of a training, and trainings side by side, from the files in their folders. */
-#include <qkv/view.h>
+#include "draw/view.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* test_view.c: pictures show what they were given: colours, places, names; and nothing is left behind by a failure. */
-#include <qkv/view.h>
+#include "draw/view.h"
 
-#include "view/picture.h"
+#include "draw/picture.h"
 
 #include <cairo.h>
 #include <math.h>

@@ -1,5 +1,5 @@
 /* test_view_text.c: maps, curves and the flow of attention as text: what stands where, how wide it is, and what is refused. */
-#include <qkv/view.h>
+#include "draw/view.h"
 
 #include <locale.h>
 #include <math.h>

@@ -70,7 +70,7 @@ refuse "nine questions are noticed" questions "$folder/nine.md"
 paths() {
     wrong=0
     for path in $(awk '{ n = split($0, span, "`"); for (i = 2; i < n; i += 2) print span[i] }' "$1" |
-                  grep -E '^(src|cli|learn|include|examples|tests|tools|docs|web|bench|po)/[^ ]*$' | sort -u); do
+                  grep -E '^(src|app|include|examples|tests|tools|docs|web|bench|po)/[^ ]*$' | sort -u); do
         (cd "$root" && ls -d $path) >/dev/null 2>&1 || { echo "there is no $path"; wrong=1; }
     done
     return $wrong

@@ -31,7 +31,7 @@ int main(int argc, char **argv)
     if (argc < 3) return fputs("usage: embed_texts OUT.c FILE...\n", stderr), 1;
     FILE *out = open_or_exit(argv[1], "wb");
     fputs(
-        "/* Made by tools/embed_texts.c. */\n#include \"../learn/exercise.h\"\n\nconst char *const exercise_file_names[] = {\n",
+        "/* Made by tools/embed_texts.c. */\n#include \"learn/exercise.h\"\n\nconst char *const exercise_file_names[] = {\n",
         out);
     for (int i = 2; i < argc; i++) {
         const char *slash = strrchr(argv[i], '/');

@@ -19,9 +19,9 @@ deps_flags := -I$(OUT)/include -DUTF8PROC_STATIC -DPCRE2_CODE_UNIT_WIDTH=8 -DPCR
 fast := -O2
 flags := $(target) -std=c11 -D_GNU_SOURCE $(emulated) -Iinclude -Iweb/wasm -include web/wasm/stand_ins.h $(deps_flags) -Wall -Wextra
 
-layers := base tensor op nn io text token model decode score jinja task dist train engine
-sources := $(foreach layer,$(layers),$(wildcard src/$(layer)/*.c)) src/kern/dispatch.c $(wildcard web/wasm/*.c)
-left_out := src/text/lines.c src/dist/dist.c src/dist/mpi.c src/dist/reduction.c src/train/run.c src/train/run_folder.c src/train/plan.c
+layers := base tensor nn io token data model decode score jinja task dist train
+sources := $(foreach layer,$(layers),$(wildcard src/$(layer)/*.c)) src/kern/dispatch.c $(wildcard app/engine/*.c web/wasm/*.c)
+left_out := src/data/lines.c src/dist/dist.c src/dist/mpi.c src/dist/reduction.c src/train/run.c src/train/run_folder.c src/train/plan.c
 objects := $(patsubst %.c,$(OUT)/%.o,$(filter-out $(left_out),$(sources)))
 # src/meson.build lists the kernels' files.
 kernels_of = $(basename $(notdir $(shell sed -n "s/^$1 = files(\(.*\))/\1/p" src/meson.build | tr -d "',")))
@@ -43,7 +43,7 @@ $(OUT)/engine.wasm: $(all_objects)
 
 $(objects): $(OUT)/%.o: %.c $(OUT)/include/ready
 	@mkdir -p $(@D)
-	@$(CLANG) $(flags) $(if $(findstring src/op/,$<),$(fast)) -c $< -o $@
+	@$(CLANG) $(flags) $(if $(findstring src/tensor/,$<),$(fast)) -c $< -o $@
 
 $(reference): $(OUT)/ref/%.o: src/kern/%.c
 	@mkdir -p $(@D)

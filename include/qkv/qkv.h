@@ -4,7 +4,6 @@
 
 #include <qkv/attend.h>
 #include <qkv/base.h>
-#include <qkv/bench.h>
 #include <qkv/chat.h>
 #include <qkv/decode.h>
 #include <qkv/dist.h>
@@ -14,13 +13,10 @@
 #include <qkv/nn.h>
 #include <qkv/op.h>
 #include <qkv/score.h>
-#include <qkv/serve.h>
 #include <qkv/task.h>
 #include <qkv/tensor.h>
 #include <qkv/text.h>
 #include <qkv/touch.h>
 #include <qkv/train.h>
-#include <qkv/job.h>
-#include <qkv/view.h>
 
 #endif

@@ -4,7 +4,7 @@
 
 #include "../base/size.h"
 #include "../nn/layer.h"
-#include "../op/packed.h"
+#include "../tensor/packed.h"
 
 #include <qkv/decode.h>
 

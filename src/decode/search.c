@@ -7,7 +7,7 @@
 #include "../base/size.h"
 #include "../model/model_info.h"
 #include "../model/special_tokens.h"
-#include "../op/softmax.h"
+#include "../tensor/softmax.h"
 #include "../tensor/tape.h"
 #include "batches.h"
 #include "search.h"

@@ -3,7 +3,7 @@
 
 #include "../base/memory.h"
 #include "../base/size.h"
-#include "../io/number.h"
+#include "../base/number.h"
 #include "../io/safetensors.h"
 
 #include <stdio.h>

@@ -7,7 +7,7 @@
 #include "../base/options.h"
 #include "../base/pool.h"
 #include "../base/size.h"
-#include "../text/pairs.h"
+#include "../data/pairs.h"
 
 #include <stdlib.h>
 #include <string.h>

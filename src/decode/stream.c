@@ -1,7 +1,7 @@
 /* stream.c: bytes that come a few at a time become pieces of text. */
 #include "stream.h"
 
-#include "../text/buffer.h"
+#include "../base/buffer.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
 
 #include "../base/language.h"
 #include "../base/memory.h"
-#include "../text/buffer.h"
+#include "../base/buffer.h"
 
 #include <dlfcn.h>
 #include <sched.h>
@@ -44,21 +44,26 @@ const char *qkv_dist_warning(void) { return dist.warning; }
 static const char *const plugins[] = { "openmpi", "mpich" };
 enum { PLUGINS = sizeof plugins / sizeof *plugins };
 
-/* Beside the library, or the program that holds it. */
+/* Beside the library; for a program that holds the library, where both are installed or built. */
 static bool plugin_path(const char *name, char path[4096])
 {
+    static const char *const places[] = { "", "/../" QKV_LIBDIR, "/../src" };
     Dl_info own;
     if (!dladdr((void *)(uintptr_t)qkv_dist_start, &own) || !own.dli_fname) return false;
     const char *slash = strrchr(own.dli_fname, '/');
     int folder = slash ? (int)(slash - own.dli_fname) : 1;
-    return snprintf(path, 4096, "%.*s/libqkv-mpi-%s.so", folder, slash ? own.dli_fname : ".", name) < 4096;
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+        if (snprintf(path, 4096, "%.*s%s/libqkv-mpi-%s.so", folder, slash ? own.dli_fname : ".", places[i], name) < 4096 &&
+            !access(path, R_OK))
+            return true;
+    return false;
 }
 
 const char *qkv_dist_plugin(int i)
 {
     char path[4096];
     for (int k = 0; i >= 0 && k < PLUGINS; k++)
-        if (plugin_path(plugins[k], path) && !access(path, R_OK) && !i--) return plugins[k];
+        if (plugin_path(plugins[k], path) && !i--) return plugins[k];
     return NULL;
 }
 

@@ -2,7 +2,7 @@
 #include "npy.h"
 
 #include "../base/size.h"
-#include "number.h"
+#include "../base/number.h"
 
 #include <stdio.h>
 

@@ -1,7 +1,7 @@
 /* pickle.c: a stack machine for the pickles of PyTorch's state_dicts. An opcode has a function here, or is refused. */
 #include "pickle.h"
 
-#include "number.h"
+#include "../base/number.h"
 
 #include <stdbool.h>
 

@@ -3,7 +3,7 @@
 #include "safetensors.h"
 
 #include "../base/size.h"
-#include "number.h"
+#include "../base/number.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 
 #include "../base/json.h"
 #include "../base/size.h"
-#include "error_list.h"
+#include "../base/error_list.h"
 #include "pytorch.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* zip.c: the directory at the end of a zip archive. Every number of it is compared with the bytes that are there. */
 #include "zip.h"
 
-#include "number.h"
+#include "../base/number.h"
 
 #include <stdlib.h>
 

@@ -4,7 +4,7 @@
 
 #include "../base/arena.h"
 #include "../base/json.h"
-#include "../text/buffer.h"
+#include "../base/buffer.h"
 
 #include <stdbool.h>
 

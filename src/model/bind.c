@@ -3,9 +3,9 @@
 
 #include "../base/pool.h"
 #include "../base/size.h"
-#include "../io/error_list.h"
-#include "../io/number.h"
-#include "../op/quantized.h"
+#include "../base/error_list.h"
+#include "../base/number.h"
+#include "../tensor/quantized.h"
 #include "../tensor/tape.h"
 #include "params_file.h"
 

@@ -1,7 +1,7 @@
 /* config.c: a model's options as keys of config.json. qkv/transformer.def says how each of ours is written and read. */
 #include "config.h"
 
-#include "../op/quantized.h"
+#include "../tensor/quantized.h"
 #include "model_info.h"
 
 #include <math.h>

@@ -2,7 +2,7 @@
 #include "fold.h"
 
 #include "../base/memory.h"
-#include "../op/types.h"
+#include "../tensor/types.h"
 
 #include <math.h>
 #include <string.h>

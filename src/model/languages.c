@@ -2,7 +2,7 @@
 #include "languages.h"
 
 #include "../base/status.h"
-#include "../text/buffer.h"
+#include "../base/buffer.h"
 #include "model_info.h"
 
 #include <ctype.h>

@@ -3,7 +3,7 @@
 
 #include "../base/size.h"
 #include "../base/json.h"
-#include "../text/out.h"
+#include "../data/out.h"
 #include "../token/tokenizer.h"
 #include "model_info.h"
 #include "special_tokens.h"

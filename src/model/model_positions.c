@@ -1,7 +1,7 @@
 /* model_positions.c: the table of positions that a model adds to its tokens. */
 #include "../io/npy.h"
 #include "../nn/layer.h"
-#include "../op/op.h"
+#include "../tensor/op.h"
 
 #include <qkv/model.h>
 

@@ -1,7 +1,7 @@
 /* open_head.c: a head that lets everything through. */
 #include "open_head.h"
 
-#include "../op/types.h"
+#include "../tensor/types.h"
 
 #include <math.h>
 #include <string.h>

@@ -2,8 +2,8 @@
 #include "params_file.h"
 
 #include "../base/size.h"
-#include "../io/error_list.h"
-#include "../op/types.h"
+#include "../base/error_list.h"
+#include "../tensor/types.h"
 #include "../tensor/tape.h"
 
 #include <string.h>

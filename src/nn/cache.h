@@ -6,7 +6,7 @@
 #ifndef QKV_SRC_CACHE_H
 #define QKV_SRC_CACHE_H
 
-#include "../op/paged.h"
+#include "../tensor/paged.h"
 
 typedef struct qkv__page {
     int64_t users;

@@ -2,7 +2,7 @@
 #include "layer.h"
 
 #include "../base/options.h"
-#include "../op/inplace.h"
+#include "../tensor/inplace.h"
 #include "../tensor/tape.h"
 
 bool qkv__is_gated(qkv_activation f) { return f >= QKV_ACTIVATION_SILU_GATED; }

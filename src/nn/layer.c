@@ -1,7 +1,7 @@
 /* layer.c: one layer of an encoder or a decoder (section 3.1 of the paper). */
 #include "layer.h"
 
-#include "../op/inplace.h"
+#include "../tensor/inplace.h"
 #include "../tensor/tape.h"
 
 #include <stdio.h>

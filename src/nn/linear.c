@@ -1,7 +1,7 @@
 /* linear.c: y = x W^T + b */
 #include "params.h"
 
-#include "../op/affine.h"
+#include "../tensor/affine.h"
 
 static qkv_linear make_linear(qkv_params *p, const char *name, int64_t in, int64_t out, bool biased)
 {

@@ -3,8 +3,8 @@
 
 #include "../base/options.h"
 #include "../base/pool.h"
-#include "../op/parallel_for.h"
-#include "../op/ragged.h"
+#include "../tensor/parallel_for.h"
+#include "../tensor/ragged.h"
 #include "../tensor/tape.h"
 
 #include <string.h>

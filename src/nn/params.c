@@ -3,8 +3,8 @@
 
 #include "../base/memory.h"
 #include "../base/pool.h"
-#include "../op/packed.h"
-#include "../op/types.h"
+#include "../tensor/packed.h"
+#include "../tensor/types.h"
 #include "../tensor/tape.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* score_text.c: scores as lines for people, as JSON and as CSV. */
-#include "../text/out.h"
+#include "../data/out.h"
 #include "correlation.h"
 
 #include <qkv/score.h>

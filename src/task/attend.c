@@ -3,7 +3,7 @@
 
 #include "../base/options.h"
 #include "../base/size.h"
-#include "../text/buffer.h"
+#include "../base/buffer.h"
 #include "../model/special_tokens.h"
 #include "../nn/params.h"
 #include "translate.h"

@@ -4,7 +4,7 @@
 #include "../base/json.h"
 #include "../base/options.h"
 #include "../base/size.h"
-#include "../text/out.h"
+#include "../data/out.h"
 
 #include <stdio.h>
 #include <string.h>

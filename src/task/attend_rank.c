@@ -1,7 +1,7 @@
 /* attend_rank.c: heads in the order of what they do. */
 #include "attend.h"
 
-#include "../text/out.h"
+#include "../data/out.h"
 
 #include <stdlib.h>
 

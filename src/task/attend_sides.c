@@ -2,7 +2,7 @@
 #include "attend.h"
 
 #include "../base/size.h"
-#include "../text/buffer.h"
+#include "../base/buffer.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 #include "../base/size.h"
 #include "../base/status.h"
 #include "../model/special_tokens.h"
-#include "../text/buffer.h"
+#include "../base/buffer.h"
 #include "chat_format.h"
 #include "generate.h"
 

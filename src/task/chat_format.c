@@ -6,7 +6,7 @@
 #include "../jinja/render.h"
 #include "../model/model_info.h"
 #include "../model/special_tokens.h"
-#include "../text/buffer.h"
+#include "../base/buffer.h"
 
 #include <stdio.h>
 #include <string.h>

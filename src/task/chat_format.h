@@ -7,7 +7,6 @@
 
 #include "../base/json.h"
 
-#include <jansson.h>
 
 typedef struct qkv__chat_format {
     qkv_chat_template *template, *with_tools; /* the second where there are tools; NULL: the first */
@@ -29,10 +28,5 @@ qkv_status qkv__chat_message_put(const qkv__json_value *message, size_t number, 
  * Errors of qkv_chat_template_render(). */
 qkv_status qkv__chat_render(const qkv__chat_format *f, const char *messages, const char *tools, bool answers, int64_t now,
                             qkv_text *out);
-
-/* The same for jansson values, used by src/serve; the first one converts all messages in place. */
-qkv_status qkv__chat_messages_settle(json_t *messages);
-qkv_status qkv__chat_format_render(const qkv__chat_format *f, const json_t *messages, const json_t *tools, bool answers,
-                                   int64_t now, qkv_text *out);
 
 #endif

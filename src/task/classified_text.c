@@ -1,6 +1,6 @@
 /* classified_text.c: what a classifier says of a text, as a line and as JSON. */
 #include "../base/options.h"
-#include "../text/out.h"
+#include "../data/out.h"
 #include "texts.h"
 
 #include <math.h>

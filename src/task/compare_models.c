@@ -2,7 +2,7 @@
 #include <qkv/task.h>
 
 #include "../base/memory.h"
-#include "../text/out.h"
+#include "../data/out.h"
 #include "texts.h"
 
 #include <math.h>

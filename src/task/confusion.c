@@ -2,7 +2,7 @@
 #include "labelled_texts.h"
 
 #include "../base/options.h"
-#include "../text/label_list.h"
+#include "../data/label_list.h"
 
 #include <string.h>
 

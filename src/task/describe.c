@@ -2,7 +2,7 @@
 #include "../base/file.h"
 #include "../base/json.h"
 #include "../io/weights.h"
-#include "../text/out.h"
+#include "../data/out.h"
 
 #include <qkv/task.h>
 

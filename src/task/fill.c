@@ -7,7 +7,7 @@
 #include "../base/arena.h"
 #include "../base/size.h"
 #include "../tensor/tape.h"
-#include "../text/buffer.h"
+#include "../base/buffer.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #include "../base/memory.h"
 #include "../base/options.h"
 #include "../base/size.h"
-#include "../text/buffer.h"
+#include "../base/buffer.h"
 #include "../model/special_tokens.h"
 #include "../decode/sample.h"
 #include "../decode/stream.h"

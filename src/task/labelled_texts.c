@@ -4,7 +4,7 @@
 #include "../base/arena.h"
 #include "../base/options.h"
 #include "../base/size.h"
-#include "../text/notes.h"
+#include "../data/notes.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 #ifndef QKV_SRC_LABELLED_TEXTS_H
 #define QKV_SRC_LABELLED_TEXTS_H
 
-#include "../text/notes.h"
+#include "../data/notes.h"
 #include "texts.h"
 
 /* What is made of them. */

@@ -5,6 +5,7 @@
 #include "../base/options.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { DEFAULT_K = 5, AT_ONCE = 64 }; /* places whose logits are computed together */

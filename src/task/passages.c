@@ -6,7 +6,7 @@
 #include "../base/size.h"
 #include "../base/status.h"
 #include "../model/model_info.h"
-#include "../text/buffer.h"
+#include "../base/buffer.h"
 
 #include <string.h>
 #include <utf8proc.h>

@@ -2,8 +2,8 @@
 #include "measure.h"
 
 #include "../base/options.h"
-#include "../text/notes.h"
-#include "../text/out.h"
+#include "../data/notes.h"
+#include "../data/out.h"
 
 #include <math.h>
 

@@ -1,7 +1,7 @@
 /* pieces.c: a text as tokens, and the words that they are of. */
 #include "pieces.h"
 
-#include "../text/buffer.h"
+#include "../base/buffer.h"
 #include "../token/pipeline.h"
 #include "../token/tokenizer.h"
 #include "../token/unicode.h"

@@ -1,5 +1,5 @@
 /* results_json.c: translations, what was generated and what was filled in, as JSON. */
-#include "../text/out.h"
+#include "../data/out.h"
 
 #include <qkv/task.h>
 

@@ -1,7 +1,7 @@
 /* token_names.c: ids as the texts they stand for, those that only together make a character joined. */
 #include "attend.h"
 
-#include "../text/buffer.h"
+#include "../base/buffer.h"
 
 #include <string.h>
 

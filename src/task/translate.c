@@ -4,7 +4,7 @@
 #include "../base/arena.h"
 #include "../base/options.h"
 #include "../base/size.h"
-#include "../text/buffer.h"
+#include "../base/buffer.h"
 #include "../model/model_info.h"
 #include "../model/languages.h"
 #include "../decode/batches.h"

@@ -4,7 +4,7 @@
  * array has its label in the low 8 bits, whether a value follows in bit 8, and the way to its children in the upper ones. */
 #include "pipeline.h"
 
-#include "../io/number.h"
+#include "../base/number.h"
 
 #include <string.h>
 #include <utf8proc.h>

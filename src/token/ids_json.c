@@ -1,6 +1,6 @@
 /* ids_json.c: the tokens of a text as JSON. */
 #include "../base/json.h"
-#include "../text/buffer.h"
+#include "../base/buffer.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* spm.c: SentencePiece's model files, which are protocol buffers: fields of a number, a kind and a value. */
-#include "../io/number.h"
+#include "../base/number.h"
 #include "alphabet.h"
 #include "pipeline.h"
 #include "tokenizer_json.h"

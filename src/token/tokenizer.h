@@ -2,7 +2,7 @@
 #ifndef QKV_SRC_TOKENIZER_H
 #define QKV_SRC_TOKENIZER_H
 
-#include "../text/buffer.h"
+#include "../base/buffer.h"
 #include "split.h"
 
 /* Places are offsets into the tokenizer's pool of text, which moves while it grows. */

@@ -2,7 +2,7 @@
 #ifndef QKV_SRC_TRACED_TEXT_H
 #define QKV_SRC_TRACED_TEXT_H
 
-#include "../text/buffer.h"
+#include "../base/buffer.h"
 
 /* Bytes of the text as it was given, which has less than 2 GiB. */
 typedef struct qkv__range {

@@ -1,5 +1,5 @@
 /* typed_tokens.c: tokens and ids as lines that people read and type. */
-#include "../text/out.h"
+#include "../data/out.h"
 #include "encoder.h"
 #include "tokenizer.h"
 

@@ -3,7 +3,7 @@
 #ifndef QKV_SRC_UNICODE_H
 #define QKV_SRC_UNICODE_H
 
-#include "../text/buffer.h"
+#include "../base/buffer.h"
 
 #include <utf8proc.h>
 

@@ -2,7 +2,7 @@
 #ifndef QKV_SRC_UNITS_H
 #define QKV_SRC_UNITS_H
 
-#include "../text/buffer.h"
+#include "../base/buffer.h"
 
 /* Words in lower case, with spaces between them. */
 static inline bool qkv__has_lower_words(qkv_token_kind kind) { return kind == QKV_TOKEN_WORDS || kind == QKV_TOKEN_WORDPUNCT; }

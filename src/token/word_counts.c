@@ -1,7 +1,7 @@
 /* word_counts.c: the words of a corpus, each once, with how often it occurs. */
 #include "word_counts.h"
 
-#include "../text/lines.h"
+#include "../data/lines.h"
 #include "units.h"
 
 #include <string.h>

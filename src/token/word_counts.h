@@ -2,7 +2,7 @@
 #ifndef QKV_SRC_WORD_COUNTS_H
 #define QKV_SRC_WORD_COUNTS_H
 
-#include "../text/buffer.h"
+#include "../base/buffer.h"
 #include "split.h"
 
 typedef struct qkv__word_count {

@@ -6,7 +6,7 @@
 #include "../base/pool.h"
 #include "../base/size.h"
 #include "../dist/changes.h"
-#include "../io/number.h"
+#include "../base/number.h"
 
 #include <math.h>
 #include <string.h>

@@ -13,10 +13,10 @@
 #include "../base/size.h"
 #include "../dist/all_gather.h"
 #include "../dist/tree.h"
-#include "../io/number.h"
+#include "../base/number.h"
 #include "../io/safetensors.h"
 #include "../tensor/tape.h"
-#include "../text/pairs.h"
+#include "../data/pairs.h"
 
 #include <qkv/task.h>
 

@@ -1,6 +1,6 @@
 /* main.c: the engine as a page's worker calls it. One thread, one model, one request at a time. */
-#include "../../src/engine/engine.h"
-#include "../../src/io/json.h"
+#include "../../app/engine/engine.h"
+#include "../../app/engine/jansson_file.h"
 
 #include <stdlib.h>
 #include <string.h>

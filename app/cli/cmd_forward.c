@@ -1,0 +1,274 @@
+/* cmd_forward.c: qkv forward: one run of a model, its logits and hidden states into files, to compare with other programs. */
+#include "model.h"
+#include "options.h"
+#include "results.h"
+#include "../term/print.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct {
+    const char *model, *source, *source_ids, *type_ids, *target, *target_ids;
+    const char *logits, *hidden, *encoder, *classes, *hidden_all, *encoder_all;
+    bool raw, quiet;
+} given;
+
+static const option options[] = {
+    { "model", 'm', .value = "DIR", .help = "model folder", .required = true, .text = &given.model },
+    WEIGHT_ROWS(NO_GROUP),
+    { "source", .value = "TEXT", .help = "encoder input", .text = &given.source },
+    { "source-ids", .value = "IDS", .help = "encoder input as ids, such as 5,6,2", .text = &given.source_ids },
+    { "type-ids", .is_rare = true, .value = "IDS", .help = "token type of each source id (default: 0)",
+      .text = &given.type_ids },
+    { "target", .value = "TEXT", .help = "decoder input", .text = &given.target },
+    { "target-ids", .value = "IDS", .help = "decoder input as ids, such as 1,7,8", .text = &given.target_ids },
+    { "raw", .is_rare = true, .help = "add nothing to a text, such as " QKV_SPECIAL_END " or " QKV_SPECIAL_BERT_START,
+      .flag = &given.raw },
+    { "logits", .value = "FILE", .help = "write logits (tokens, vocabulary) as .npy", .text = &given.logits },
+    { "hidden", .value = "FILE", .help = "write the decoder's hidden states (tokens, dim) as .npy", .text = &given.hidden },
+    { "encoder", .value = "FILE", .help = "write the encoder's hidden states (tokens, dim) as .npy", .text = &given.encoder },
+    { "hidden-all", .is_rare = true, .value = "FILE",
+      .help = "write the decoder's states of every layer (layers + 1, tokens, dim)", .text = &given.hidden_all },
+    { "encoder-all", .is_rare = true, .value = "FILE", .help = "write the encoder's states of every layer",
+      .text = &given.encoder_all },
+    { "classes", .is_rare = true, .value = "FILE", .help = "write class logits (1 or tokens, classes) as .npy",
+      .text = &given.classes },
+    { "quiet", .is_rare = true, .help = "do not report files written", .flag = &given.quiet },
+    { 0 },
+};
+
+/* ---- what goes in ---- */
+
+/* The ids of one side. */
+typedef struct side {
+    const char *name, *option; /* "source", "--source-ids" */
+    bool is_there;             /* the model has it */
+    const char *text, *ids_text;
+    const qkv_tokenizer *tokenizer;
+    int64_t vocabulary;
+    qkv_ids ids;
+} side;
+
+static qkv_status parse_ids(side *s)
+{
+    return qkv_ids_parse(s->ids_text, s->vocabulary, s->option, &s->ids) ? library_failed() : QKV_OK;
+}
+
+/* A text that is missing may be nothing but what stands around it. */
+static qkv_status read_side(const qkv_model *m, qkv_side which, side *s)
+{
+    if (!s->is_there && (s->text || s->ids_text))
+        return fail(QKV_USAGE, "%s has no %s: it takes no --%s", given.model,
+                    which == QKV_SIDE_TARGET ? _("decoder") : _("encoder"), s->name);
+    if (!s->is_there) return QKV_OK;
+    if (s->text && s->ids_text) return fail(QKV_USAGE, "--%s and --%s-ids: choose one", s->name, s->name);
+    if (s->ids_text) return parse_ids(s);
+    if (s->text && !s->tokenizer) return fail(QKV_USAGE, "%s has no tokenizer: give --%s-ids", given.model, s->name);
+    size_t length = s->text ? strlen(s->text) : 0;
+    if (s->tokenizer && qkv_model_read_side(m, which, s->text, length, given.raw, &s->ids)) return library_failed();
+    return s->text || s->ids.n ? QKV_OK : fail(QKV_USAGE, "--%s or --%s-ids is missing", s->name, s->name);
+}
+
+/* One type for each id of the source. */
+static qkv_status read_types(side *types, const side *source)
+{
+    if (!types->ids_text) return QKV_OK;
+    if (!types->vocabulary) return fail(QKV_USAGE, "--type-ids: the tokens of %s have no types", given.model);
+    qkv_status status = parse_ids(types);
+    if (status || types->ids.n == source->ids.n) return status;
+    return fail(QKV_USAGE, "--type-ids: %lld types for a source of %lld ids", (long long)types->ids.n,
+                (long long)source->ids.n);
+}
+
+/* ---- what comes out ---- */
+
+enum { SHOWN = 5 };
+
+static qkv_status print_likeliest(const float *logits, int64_t n, const qkv_tokenizer *t)
+{
+    qkv_text shown = { 0 };
+    int64_t best[SHOWN];
+    double p[SHOWN];
+    int found = n < SHOWN ? (int)n : SHOWN;
+    if (qkv_likeliest(logits, n, found, best, p)) return library_failed();
+    puts(_("likeliest next"));
+    for (int k = 0; k < found; k++) {
+        bool is_known = t && !qkv_tokenizer_show(t, (int32_t)best[k], &shown);
+        printf("%8lld  %.4f  %s\n", (long long)best[k], p[k], is_known ? shown.data : "");
+    }
+    qkv_text_free(&shown);
+    return QKV_OK;
+}
+
+static void print_shape(const char *name, int64_t rows, int64_t columns)
+{
+    print_name(_(name), 9, false);
+    printf("(%lld, %lld)\n", (long long)rows, (long long)columns);
+}
+
+static qkv_status write_tensor(const char *path, const qkv_tensor *x)
+{
+    if (!path) return QKV_OK;
+    result r = drop_dims(x, qkv_ndim(x) > 2, false);
+    return write_result(path, &r, given.quiet);
+}
+
+/* The hidden states first .. first+layers of the tape, one after the other. */
+static qkv_status write_layers(const char *path, const qkv_tape *t, int first, int layers)
+{
+    if (!path) return QKV_OK;
+    const qkv_tensor *x = qkv_tape_hidden(t, first);
+    int64_t n = qkv_count(x);
+    float *all = malloc(sizeof *all * (size_t)n * (size_t)(layers + 1));
+    if (!all) return fail(QKV_MEMORY, "out of memory");
+    for (int i = 0; i <= layers; i++) memcpy(all + i * n, qkv_data(qkv_tape_hidden(t, first + i)), sizeof *all * (size_t)n);
+    const result r = { 3, { layers + 1, qkv_dim(x, 1), qkv_dim(x, 2) }, all };
+    qkv_status status = write_result(path, &r, given.quiet);
+    free(all);
+    return status;
+}
+
+/* What a model has computed; NULL for what it does not have. */
+typedef struct computed {
+    qkv_tensor *encoded, *hidden, *logits, *classes;
+} computed;
+
+/* BART's classifier reads what its decoder gives, which says no words. */
+static bool classifies_by_decoder(const qkv_model *m)
+{
+    const qkv_transformer_opts *o = qkv_transformer_options(qkv_model_transformer(m));
+    return o->encoder_layers && o->decoder_layers && !(qkv_model_info_of(m)->can & QKV_ABILITY_TRANSLATE);
+}
+
+static bool has_logits(const qkv_model *m)
+{
+    if (classifies_by_decoder(m)) return false;
+    return qkv_transformer_options(qkv_model_transformer(m))->decoder_layers || qkv_model_info_of(m)->can & QKV_ABILITY_FILL;
+}
+
+static bool writes_files(void)
+{
+    return given.logits || given.hidden || given.encoder || given.classes || given.hidden_all || given.encoder_all;
+}
+
+static qkv_status print_computed(const computed *x, const qkv_tokenizer *t)
+{
+    int64_t vocabulary = qkv_dim(x->logits, 2);
+    if (x->encoded) print_shape(N_("encoder"), qkv_dim(x->encoded, 1), qkv_dim(x->encoded, 2));
+    if (x->hidden) print_shape(N_("hidden"), qkv_dim(x->hidden, 1), qkv_dim(x->hidden, 2));
+    if (x->logits) print_shape(N_("logits"), qkv_dim(x->logits, 1), vocabulary);
+    if (x->classes) print_shape(N_("classes"), qkv_ndim(x->classes) > 2 ? qkv_dim(x->classes, 1) : 1, qkv_dim(x->classes, -1));
+    if (!x->logits) return QKV_OK;
+    return print_likeliest(qkv_data(x->logits) + (qkv_dim(x->logits, 1) - 1) * vocabulary, vocabulary, t);
+}
+
+static qkv_status write_computed(const computed *x, const qkv_tape *t, const qkv_transformer_opts *o)
+{
+    int decoder = o->encoder_layers ? o->encoder_layers + 1 : 0; /* the first of its states */
+    qkv_status status = write_tensor(given.encoder, x->encoded);
+    if (!status) status = write_tensor(given.hidden, x->hidden);
+    if (!status) status = write_tensor(given.logits, x->logits);
+    if (!status) status = write_tensor(given.classes, x->classes);
+    if (!status) status = write_layers(given.encoder_all, t, 0, o->encoder_layers);
+    return status ? status : write_layers(given.hidden_all, t, decoder, o->decoder_layers);
+}
+
+/* ---- from options to the end ---- */
+
+static qkv_status compute(const qkv_model *m, const side *source, const int32_t *types, const side *target)
+{
+    const qkv_transformer *x = qkv_model_transformer(m);
+    const qkv_transformer_opts *o = qkv_transformer_options(x);
+    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1, .keep_hidden = given.hidden_all || given.encoder_all });
+    computed c = { 0 };
+    if (!t) return library_failed();
+    if (source->is_there)
+        c.encoded = qkv_transformer_encode_typed(x, t, source->ids.ids, types, 1, (int64_t)source->ids.n, NULL);
+    if (target->is_there && !qkv_tape_status(t))
+        c.hidden = qkv_transformer_decode(x, t, target->ids.ids, 1, (int64_t)target->ids.n, NULL, c.encoded, NULL);
+    if (has_logits(m)) c.logits = qkv_transformer_logits(x, target->is_there ? c.hidden : c.encoded);
+    qkv_tensor *read = classifies_by_decoder(m) ? c.hidden : c.encoded;
+    int32_t n = (int32_t)source->ids.n;
+    const qkv_batch text = { .rows = 1, .source_length = n, .source = source->ids.ids, .source_lengths = &n };
+    if (o->ngrams) c.classes = qkv_classify_batch(m, t, &text); /* naive Bayes reads the ids */
+    else if (o->classes) c.classes = o->classes_of ? qkv_transformer_tag(x, read) : qkv_transformer_classify(x, read, NULL);
+    const qkv_tokenizer *names = target->is_there ? target->tokenizer : source->tokenizer;
+    qkv_status status = qkv_tape_status(t) ? library_failed() : QKV_OK;
+    if (!status && writes_files()) status = write_computed(&c, t, o);
+    else if (!status) status = print_computed(&c, names);
+    qkv_tape_free(t);
+    return status;
+}
+
+static qkv_status check_outputs(const qkv_model *m, const qkv_transformer_opts *o)
+{
+    const char *files[] = { given.logits, given.hidden, given.encoder, given.classes, given.hidden_all, given.encoder_all };
+    if ((given.encoder || given.encoder_all) && !o->encoder_layers)
+        return fail(QKV_USAGE, "--encoder: %s has no encoder", given.model);
+    if ((given.hidden || given.hidden_all) && !o->decoder_layers)
+        return fail(QKV_USAGE, "--hidden: %s has no decoder: see --encoder", given.model);
+    if (given.logits && !has_logits(m)) return fail(QKV_USAGE, "--logits: %s says no words", given.model);
+    if (given.classes && !o->classes) return fail(QKV_USAGE, "--classes: %s has no classifier", given.model);
+    qkv_status status = QKV_OK;
+    for (size_t i = 0; !status && i < sizeof files / sizeof *files; i++) status = check_output(files[i]);
+    return status;
+}
+
+static qkv_status run_forward(void)
+{
+    qkv_model *m;
+    qkv_status loaded = load_model(given.model, &m);
+    if (loaded) return loaded;
+    const qkv_transformer_opts *o = qkv_transformer_options(qkv_model_transformer(m));
+    side source = { .name = "source",
+                    .option = "--source-ids",
+                    .is_there = o->encoder_layers > 0,
+                    .text = given.source,
+                    .ids_text = given.source_ids,
+                    .tokenizer = qkv_model_source_tokenizer(m),
+                    .vocabulary = o->vocabulary };
+    side target = { .name = "target",
+                    .option = "--target-ids",
+                    .is_there = o->decoder_layers > 0,
+                    .text = given.target,
+                    .ids_text = given.target_ids,
+                    .tokenizer = qkv_model_target_tokenizer(m),
+                    .vocabulary = o->target_vocabulary ? o->target_vocabulary : o->vocabulary };
+    side types = { .option = "--type-ids", .ids_text = given.type_ids, .vocabulary = o->token_types };
+    qkv_status status = check_outputs(m, o);
+    if (!status) status = read_side(m, QKV_SIDE_SOURCE, &source);
+    if (!status) status = read_types(&types, &source);
+    if (!status) status = read_side(m, QKV_SIDE_TARGET, &target);
+    if (!status) status = compute(m, &source, types.ids.ids, &target);
+    qkv_ids_free(&source.ids);
+    qkv_ids_free(&types.ids);
+    qkv_ids_free(&target.ids);
+    qkv_model_free(m);
+    return status;
+}
+
+const command forward_command = {
+    .name = "forward",
+    .summary = "write the logits and hidden states of a model",
+    .about = "Runs a model on text or ids and writes what it computes as .npy files, to compare\n"
+             "with other programs. Without files it prints the shapes and the likeliest tokens\n"
+             "after the last one, each with its id, its probability and the token as \"qkv\n"
+             "tokenize\" shows it.\n"
+             "\n"
+             "A model with encoder and decoder gets the source with " QKV_SPECIAL_END " at its end and the\n"
+             "target with " QKV_SPECIAL_START " at its start, which is also the target where none is given; a\n"
+             "published model gets what its own files say, such as " QKV_SPECIAL_BERT_START " and " QKV_SPECIAL_BERT_END
+             ". --raw adds\n"
+             "nothing, and ids are taken as they are. An encoder alone takes --source; a decoder\n"
+             "alone takes --target and reads it as \"qkv generate\" reads a prompt.\n"
+             "\n"
+             "Hidden states of every layer begin with what goes into the first one; the last are\n"
+             "those after the norm at the end, where there is one.",
+    .example = "  qkv forward -m models/en-zh --source \"I love you\" --logits logits.npy \\\n"
+               "    --encoder memory.npy\n"
+               "  qkv forward -m bert-base-uncased --source \"A " QKV_SPECIAL_BERT_MASK " text.\" \\\n"
+               "    --encoder-all layers.npy",
+    .options = options,
+    .run = run_forward,
+};

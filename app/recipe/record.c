@@ -1,0 +1,228 @@
+/* record.c: what a training was asked for, written down; and taken up again when it goes on. */
+#include "job.h"
+#include "training.h"
+
+#include "../../src/base/file.h"
+#include "../../src/base/memory.h"
+#include "../engine/jansson_file.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { RECORD_BYTES = 16 << 20 };
+
+/* Options that may change from one run of a training to the next. */
+static bool may_change(qkv__option i)
+{
+    static const qkv__option options[] = { QKV__SET_patience,   QKV__SET_epochs,    QKV__SET_steps, QKV__SET_minutes,
+                                           QKV__SET_save_every, QKV__SET_keep,      QKV__SET_out,   QKV__SET_resume,
+                                           QKV__SET_dry_run,    QKV__SET_log_every };
+    for (size_t k = 0; k < sizeof options / sizeof *options; k++)
+        if (options[k] == i) return true;
+    return false;
+}
+
+/* Whose contents count, not their names: the checkpoint knows the text and the weights it was started with. */
+static bool is_path(const char *name)
+{
+    return !strcmp(name, "train") || !strcmp(name, "valid") || !strcmp(name, "tokenizer") || !strcmp(name, "from");
+}
+
+void qkv__settings_free(qkv__settings *s)
+{
+    for (int64_t i = 0; i < s->n; i++) qkv__release_text((char *)(uintptr_t)s->all[i].value);
+    qkv__release(s->all, s->bytes);
+    *s = (qkv__settings){ 0 };
+}
+
+qkv_status qkv__settings_of(const qkv_training *t, qkv__settings *out)
+{
+    qkv_text text = { 0 };
+    qkv_status status = qkv__grow((void **)&out->all, &out->bytes, QKV__SET_OPTIONS * sizeof *out->all);
+    for (int k = 0; k < QKV__SET_OPTIONS && !status; k++) {
+        qkv__option i = (qkv__option)k;
+        if (!qkv__options_has(&t->o, i) || may_change(i) || (status = qkv__options_text(&t->o, i, &text))) continue;
+        char *value = qkv__copy_text(text.data);
+        if (!value) status = qkv_error_status();
+        else
+            out->all[out->n++] = (qkv_run_setting){ .name = qkv__options_name(i),
+                                                    .value = value,
+                                                    .is_default = t->o.origin[i] != QKV__SET,
+                                                    .may_differ = is_path(qkv__options_name(i)) };
+    }
+    qkv_text_free(&text);
+    return status;
+}
+
+/* ---- more of the record ---- */
+
+static json_t *labels_json(const qkv_training *t)
+{
+    json_t *counts = json_object();
+    for (int i = 0; i < t->labels.n; i++)
+        json_object_set_new(counts, t->labels.names[i], json_integer((json_int_t)t->labels.counts[i]));
+    return counts;
+}
+
+/* Of one run alone. */
+static bool is_of_one_run(qkv__option i) { return i == QKV__SET_out || i == QKV__SET_resume || i == QKV__SET_dry_run; }
+
+/* Bytes that are not UTF-8 become U+FFFD. NULL: out of memory. */
+static json_t *text_json(const char *text)
+{
+    qkv_text repaired = { 0 };
+    json_t *made = qkv_utf8_repair(text, strlen(text), &repaired) ? NULL : json_string(repaired.data);
+    qkv_text_free(&repaired);
+    return made;
+}
+
+static json_t *files_json(const qkv__paths *f)
+{
+    json_t *all = json_array();
+    for (int i = 0; i < f->n && all; i++)
+        if (json_array_append_new(all, text_json(f->at[i]))) json_decref(all), all = NULL;
+    return all;
+}
+
+/* The options that the caller set, or that rules chose: a run that goes on takes them from here. Several files are an array. */
+static json_t *options_json(const qkv_training *t, qkv__origin origin)
+{
+    json_t *all = json_object();
+    qkv_text text = { 0 };
+    for (int k = 0; k < QKV__SET_OPTIONS && all; k++) {
+        qkv__option i = (qkv__option)k;
+        if (t->o.origin[k] != origin || is_of_one_run(i)) continue;
+        const qkv__paths *files = qkv__options_paths(&t->o, i);
+        bool failed = !files && qkv__options_text(&t->o, i, &text);
+        if (failed || json_object_set_new(all, qkv__options_name(i), files ? files_json(files) : text_json(text.data)))
+            json_decref(all), all = NULL;
+    }
+    qkv_text_free(&text);
+    return all;
+}
+
+char *qkv__training_about(const qkv_training *t)
+{
+    const qkv_training_text *x = &t->text;
+    json_t *all = json_object();
+    json_object_set_new(all, "left_out",
+                        json_pack("{s:I, s:I}", "empty", (json_int_t)x->empty, "too_long", (json_int_t)x->too_long));
+    if (x->unlabelled)
+        json_object_set_new(json_object_get(all, "left_out"), "unlabelled", json_integer((json_int_t)x->unlabelled));
+    if (t->labels.n) json_object_set_new(all, "classes", labels_json(t));
+    json_object_set_new(all, "vocabulary", json_integer(qkv_tokenizer_size(qkv_model_source_tokenizer(t->model))));
+    json_object_set_new(all, "parameters", json_integer((json_int_t)qkv_params_count(qkv_model_params(t->model))));
+    /* Without these it would go on as another training. */
+    bool ok = !json_object_set_new(all, "given", options_json(t, QKV__SET)) &&
+              !json_object_set_new(all, "chosen", options_json(t, QKV__CHOSEN));
+    if (ok && t->planned_steps) ok = !json_object_set_new(all, "planned_steps", json_integer((json_int_t)t->planned_steps));
+    char *text = ok ? json_dumps(all, 0) : NULL;
+    json_decref(all);
+    if (!text) qkv__fail(QKV_MEMORY, "training: out of memory");
+    return text;
+}
+
+/* ---- going on ---- */
+
+/* Rules choose no files, and nothing of what a single run does. */
+static bool may_be_chosen(const qkv_training *t, qkv__option i)
+{
+    return i != QKV__SET_OPTIONS && !qkv__options_is_path(i) && i != QKV__SET_paper && i != QKV__SET_resume &&
+           i != QKV__SET_dry_run && qkv__options_has(&t->o, i);
+}
+
+static qkv_status recall_choices(qkv_training *t, const char *path, json_t *chosen)
+{
+    const char *name;
+    json_t *value;
+    json_object_foreach (chosen, name, value) {
+        const char *text = json_string_value(value);
+        bool is_known = text && may_be_chosen(t, qkv__options_find(&t->o, name));
+        if (is_known && !qkv__options_set(&t->o, name, text, QKV__CHOSEN)) continue;
+        return qkv__fail(QKV_FORMAT, "%s: what \"chosen\" has for \"%.60s\" is nothing that a rule chooses", path, name);
+    }
+    /* Epochs are chosen where no limit is given. */
+    if (t->o.v.steps > 0 && t->o.origin[QKV__SET_epochs] == QKV__CHOSEN) qkv__options_unset(&t->o, QKV__SET_epochs);
+    return QKV_OK;
+}
+
+static bool is_limit(qkv__option i) { return i == QKV__SET_steps || i == QKV__SET_epochs || i == QKV__SET_minutes; }
+
+static bool has_limit(const qkv_training *t)
+{
+    return QKV__IS_SET(&t->o, steps) || QKV__IS_SET(&t->o, epochs) || QKV__IS_SET(&t->o, minutes);
+}
+
+static qkv_status recall_option(qkv_training *t, const char *name, const json_t *value)
+{
+    size_t n = json_is_array(value) ? json_array_size(value) : 1;
+    qkv_status status = n ? QKV_OK : QKV_FORMAT;
+    for (size_t k = 0; k < n && !status; k++) {
+        const char *text = json_string_value(json_is_array(value) ? json_array_get(value, k) : value);
+        status = text ? qkv__options_set(&t->o, name, text, QKV__SET) : QKV_FORMAT;
+    }
+    return status;
+}
+
+/* What the caller set when the training was started, and did not set now. A limit stands for all limits. */
+static qkv_status recall_given(qkv_training *t, const char *path, json_t *given)
+{
+    const char *name;
+    json_t *value;
+    bool is_limited = has_limit(t);
+    json_object_foreach (given, name, value) {
+        qkv__option i = qkv__options_find(&t->o, name);
+        bool is_known = i != QKV__SET_OPTIONS && !is_of_one_run(i);
+        if (is_known && (t->o.origin[i] == QKV__SET || (is_limited && is_limit(i)))) continue;
+        qkv_status status = is_known ? recall_option(t, name, value) : QKV_FORMAT;
+        if (status == QKV_MEMORY) return status;
+        if (status) return qkv__fail(QKV_FORMAT, "%s: \"given\" has no valid value for \"%.60s\"", path, name);
+    }
+    return QKV_OK;
+}
+
+qkv_status qkv__training_find_files(const qkv_training *t)
+{
+    for (int k = 0; k < QKV__SET_OPTIONS; k++) {
+        qkv__option i = (qkv__option)k;
+        const qkv__paths *files = qkv__options_paths(&t->o, i), from = { .at = (char **)(uintptr_t)&t->o.v.from, .n = 1 };
+        if (i == QKV__SET_from && t->o.v.from) files = &from;
+        for (int f = 0; files && qkv__options_has(&t->o, i) && f < files->n; f++)
+            if (!qkv__file_exists(files->at[f]))
+                return qkv__fail(QKV_IO, "cannot resume %s: %s is not there: give its new place with --%s", t->o.v.out,
+                                 files->at[f], qkv__options_name(i));
+    }
+    return QKV_OK;
+}
+
+static qkv_status recall_plan(qkv_training *t, const char *path, const json_t *steps)
+{
+    t->planned_steps = (int64_t)json_integer_value(steps);
+    if (!steps || t->planned_steps > 0) return QKV_OK;
+    return qkv__fail(QKV_FORMAT, "%s: \"planned_steps\" is not a whole number from 1", path);
+}
+
+static qkv_status check_job(const qkv_training *t, const json_t *job)
+{
+    const char *was = json_string_value(job);
+    if (!was || !strcmp(was, t->job->command)) return QKV_OK;
+    return qkv__fail(QKV_USAGE, "cannot resume %s: it is a training of \"%.60s\", and this is \"%s\"", t->o.v.out, was,
+                     t->job->command);
+}
+
+qkv_status qkv__training_recall(qkv_training *t)
+{
+    char path[4200];
+    json_t *record = NULL;
+    snprintf(path, sizeof path, "%.4000s/training.json", t->o.v.out);
+    qkv_status status = qkv__json_read(path, RECORD_BYTES, &record);
+    if (status) return status;
+    json_t *chosen = json_object_get(record, "chosen");
+    status = check_job(t, json_object_get(record, "job"));
+    if (!status && !json_is_object(chosen)) status = qkv__fail(QKV_FORMAT, "%s: \"chosen\" is not an object", path);
+    if (!status) status = recall_given(t, path, json_object_get(record, "given"));
+    if (!status) status = recall_choices(t, path, chosen);
+    if (!status) status = recall_plan(t, path, json_object_get(record, "planned_steps"));
+    json_decref(record);
+    return status;
+}

@@ -1,0 +1,180 @@
+/* tokens.c: POST /tokenize and /detokenize: in our form, in llama.cpp's and in vLLM's, chosen by the member with the text. */
+#include "../../src/model/special_tokens.h"
+#include "logprobs.h"
+#include "prompts.h"
+#include "server.h"
+
+#include <string.h>
+
+/* ---- POST /tokenize: "text" ---- */
+
+static qkv_status put_own_tokens(qkv__request *r, const qkv_tokenizer *t)
+{
+    qkv__strings given;
+    qkv_ids ids = { 0 };
+    qkv_status status = qkv__need_strings(r->body, "text", &given);
+    if (given.is_array) qkv__put_raw(&r->answer, "{\"results\":[");
+    for (int64_t i = 0; i < given.n && !status; i++) {
+        status = qkv_tokenizer_encode(t, given.texts[i], given.lengths[i], NULL, &ids);
+        if (i) qkv__put_raw(&r->answer, ",");
+        if (!status) qkv__put_token_list(&r->answer, t, &ids);
+    }
+    qkv__put_raw(&r->answer, given.is_array ? "]}\n" : "\n");
+    qkv_ids_free(&ids);
+    return status;
+}
+
+/* ---- "content" of llama.cpp, "prompt" of vLLM ---- */
+
+static qkv_status add_run(qkv_ids *ids, const qkv__id_run *run, bool in_front)
+{
+    const size_t n = (size_t)run->n, bytes = (ids->n + n) * sizeof *ids->ids;
+    if (qkv__grow((void **)&ids->ids, &ids->ids_bytes, bytes)) return QKV_MEMORY;
+    if (in_front && ids->n) memmove(ids->ids + n, ids->ids, ids->n * sizeof *ids->ids);
+    if (n) memcpy(ids->ids + (in_front ? 0 : ids->n), run->ids, n * sizeof *ids->ids);
+    ids->n += n;
+    return QKV_OK;
+}
+
+/* The special tokens around a source, or before a prompt. */
+static qkv_status add_special_tokens(const qkv__special_tokens *f, qkv_ids *ids)
+{
+    qkv_status status = add_run(ids, &f->single.before, true);
+    return !status && f->t->encoder_layers ? add_run(ids, &f->single.after, false) : status;
+}
+
+/* A piece that is no text is a list of its bytes. */
+static void put_piece(qkv__json *j, qkv__logprobs *l, const qkv_tokenizer *t, int32_t before, int32_t id)
+{
+    const char *piece = NULL;
+    size_t length = 0;
+    qkv_status status = qkv__find_token_piece(l, t, before, id, &piece, &length);
+    if (!j->status) j->status = status;
+    if (j->status) return;
+    qkv__put_raw(j, "{\"id\":");
+    qkv__put_whole(j, id);
+    qkv__put_raw(j, ",\"piece\":");
+    if (qkv_utf8_check(piece, length) == length) qkv__put_string(j, piece, length);
+    else {
+        for (size_t i = 0; i < length; i++) {
+            qkv__put_raw(j, i ? "," : "[");
+            qkv__put_whole(j, (unsigned char)piece[i]);
+        }
+        qkv__put_raw(j, "]");
+    }
+    qkv__put_raw(j, "}");
+}
+
+static void put_pieces(qkv__json *j, const qkv_tokenizer *t, const qkv_ids *ids)
+{
+    qkv__logprobs l = { 0 };
+    qkv__put_raw(j, "{\"tokens\":[");
+    for (size_t i = 0; i < ids->n && !j->status; i++) {
+        if (i) qkv__put_raw(j, ",");
+        put_piece(j, &l, t, i ? ids->ids[i - 1] : -1, ids->ids[i]);
+    }
+    qkv__put_raw(j, "]}\n");
+    qkv__logprobs_free(&l);
+}
+
+/* Options of these two forms. */
+typedef struct token_wishes {
+    bool specials, parse, pieces, spellings;
+} token_wishes;
+
+static qkv_status get_wishes(const json_t *body, bool of_llama, token_wishes *w)
+{
+    *w = (token_wishes){ .specials = !of_llama, .parse = true };
+    qkv_status status = qkv__get_flag(body, of_llama ? "add_special" : "add_special_tokens", &w->specials);
+    if (status) return status;
+    if (!of_llama) return qkv__get_flag(body, "return_token_strs", &w->spellings);
+    status = qkv__get_flag(body, "parse_special", &w->parse);
+    return status ? status : qkv__get_flag(body, "with_pieces", &w->pieces);
+}
+
+static void put_vllm_tokens(qkv__json *j, const qkv__special_tokens *f, const qkv_tokenizer *t, const qkv_ids *ids,
+                            const token_wishes *w)
+{
+    const int64_t context = f->info->context ? f->info->context : f->max_tokens;
+    qkv__put_raw(j, "{\"count\":");
+    qkv__put_whole(j, (int64_t)ids->n);
+    qkv__put_raw(j, ",\"max_model_len\":");
+    if (context) qkv__put_whole(j, context);
+    else qkv__put_raw(j, "null");
+    qkv__put_raw(j, ",\"tokens\":");
+    qkv__put_ids(j, ids->ids, (int64_t)ids->n);
+    qkv__put_raw(j, ",\"token_strs\":");
+    for (size_t i = 0; i < ids->n && w->spellings; i++) {
+        qkv__put_raw(j, i ? "," : "[");
+        qkv__put_name(j, qkv_tokenizer_token(t, ids->ids[i]));
+    }
+    qkv__put_raw(j, !w->spellings ? "null}\n" : ids->n ? "]}\n" : "[]}\n");
+}
+
+static qkv_status put_others_tokens(qkv__request *r, const qkv_tokenizer *t, bool of_llama)
+{
+    const char *name = of_llama ? "content" : "prompt", *text = NULL;
+    size_t length = 0;
+    token_wishes w;
+    qkv__special_tokens f;
+    qkv_ids ids = { 0 };
+    qkv_encode_opts o = QKV_OPTS(qkv_encode_opts);
+    qkv_status status = qkv__get_string(r->body, name, &text, &length);
+    if (!status) status = get_wishes(r->body, of_llama, &w);
+    if (!status) status = qkv__special_tokens_of(r->served->model, &f);
+    if (status) return status;
+    o.specials = w.parse;
+    status = qkv_tokenizer_encode(t, text, length, &o, &ids);
+    if (!status && w.specials && t == f.source) status = add_special_tokens(&f, &ids);
+    if (!status && !of_llama) put_vllm_tokens(&r->answer, &f, t, &ids, &w);
+    else if (!status && w.pieces) put_pieces(&r->answer, t, &ids);
+    else if (!status) {
+        qkv__put_raw(&r->answer, "{\"tokens\":");
+        qkv__put_ids(&r->answer, ids.ids, (int64_t)ids.n);
+        qkv__put_raw(&r->answer, "}\n");
+    }
+    qkv_ids_free(&ids);
+    return status;
+}
+
+static bool has_member(const json_t *body, const char *name)
+{
+    const json_t *x = json_object_get(body, name);
+    return x && !json_is_null(x);
+}
+
+qkv_status qkv__serve_tokens(qkv__request *r)
+{
+    const qkv_tokenizer *t = NULL;
+    const bool of_llama = has_member(r->body, "content"), of_vllm = has_member(r->body, "prompt");
+    if (of_llama + of_vllm + has_member(r->body, "text") > 1)
+        return qkv__fail(QKV_USAGE, "give one of \"text\", \"content\" and \"prompt\": their answers differ");
+    qkv_status status = qkv__get_tokenizer(r->body, r->served->model, &t);
+    if (status) return status;
+    return of_llama || of_vllm ? put_others_tokens(r, t, of_llama) : put_own_tokens(r, t);
+}
+
+/* ---- POST /detokenize ---- */
+
+/* The answer is llama.cpp's and vLLM's at once. */
+qkv_status qkv__serve_detokenized(qkv__request *r)
+{
+    const qkv_tokenizer *t = NULL;
+    qkv__prompts given = { 0 };
+    qkv_text bytes = { 0 }, text = { 0 };
+    qkv_status status = qkv__get_tokenizer(r->body, r->served->model, &t);
+    if (!status) status = qkv__get_ids(r->body, "tokens", qkv_tokenizer_size(t), &given);
+    if (!status) status = qkv_tokenizer_decode(t, given.ids, given.n_ids, 0, &bytes);
+    if (!status) status = qkv_utf8_repair(bytes.data, bytes.length, &text);
+    if (!status) {
+        qkv__put_raw(&r->answer, "{\"content\":");
+        qkv__put_string(&r->answer, text.data, text.length);
+        qkv__put_raw(&r->answer, ",\"prompt\":");
+        qkv__put_string(&r->answer, text.data, text.length);
+        qkv__put_raw(&r->answer, "}\n");
+    }
+    qkv__prompts_free(&given);
+    qkv_text_free(&bytes);
+    qkv_text_free(&text);
+    return status;
+}
