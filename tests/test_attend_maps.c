@@ -1,5 +1,7 @@
 /* test_attend_maps.c: maps have the weights of the heads they name, as JSON and CSV too; ranks have the order they promise. */
 #include <qkv/qkv.h>
+#include "term/read_text.h"
+#include "report/attention.h"
 #include "draw/view.h"
 
 #include <jansson.h>

@@ -1,6 +1,7 @@
 /* test_classify.c: pooling and the classifier against plain numbers in double; labels in files; texts to classes and vectors:
  * the same bits whatever lies beside them. */
 #include <qkv/qkv.h>
+#include "report/results.h"
 
 #include <math.h>
 #include <setjmp.h>

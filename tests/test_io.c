@@ -9,6 +9,8 @@
 #include "io/safetensors.h"
 
 #include <qkv/qkv.h>
+#include "report/arrays.h"
+#include "report/results.h"
 
 #include <dirent.h>
 #include <math.h>

@@ -1,6 +1,8 @@
 /* test_labels.c: texts with several labels, and texts with numbers: what is learned, saved, told and measured; the same bits at
  * any number of threads and after a stop; labels and numbers that are none. */
 #include <qkv/qkv.h>
+#include "report/scores.h"
+#include "report/results.h"
 #include "recipe/job.h"
 
 #include <math.h>

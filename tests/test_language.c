@@ -1,6 +1,7 @@
 /* test_language.c: documents in windows, masked words, surprise; and trainings of every objective: the same bytes at any thread
  * count and after any stop. */
 #include <qkv/qkv.h>
+#include "report/results.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -1,5 +1,7 @@
 /* test_model.c: models in folders, and learning-rate schedules. */
 #include <qkv/qkv.h>
+#include "report/arrays.h"
+#include "report/results.h"
 
 #include <float.h>
 #include <math.h>
@@ -371,95 +373,6 @@ static void remove_models(void)
     for (int i = 0; i < FILES; i++) unlink(mean_paths[i]);
 }
 
-static void mean_of_one(void **state)
-{
-    (void)state;
-    save_models(&tiny);
-    qkv_model *m = qkv_model_new(&tiny, 9), *same = qkv_model_new(&tiny, 9);
-    size_t bytes = sizeof(float) * (size_t)qkv_params_block(qkv_model_params(m));
-    assert_int_equal(qkv_params_load(qkv_model_params(same), mean_paths[0]), QKV_OK);
-    assert_int_equal(qkv_params_average(qkv_model_params(m), (const char *[]){ mean_paths[0] }, 1), QKV_OK);
-    assert_memory_equal(qkv_params_data(qkv_model_params(m)), qkv_params_data(qkv_model_params(same)), bytes);
-    assert_true(signbit(qkv_params_data(qkv_model_params(m))[0]));
-    qkv_model_free(m);
-    qkv_model_free(same);
-    remove_models();
-}
-
-static void mean_of_three(void **state)
-{
-    (void)state;
-    save_models(&tiny);
-    const char *paths[FILES] = { mean_paths[0], mean_paths[1], mean_paths[2] };
-    qkv_model *m = qkv_model_new(&tiny, 9), *one[FILES];
-    qkv_params *p = qkv_model_params(m);
-    for (int i = 0; i < FILES; i++) {
-        one[i] = qkv_model_new(&tiny, 9);
-        assert_int_equal(qkv_params_load(qkv_model_params(one[i]), paths[i]), QKV_OK);
-    }
-    assert_int_equal(qkv_params_average(p, paths, FILES), QKV_OK);
-    for (int64_t k = 0; k < qkv_params_block(p); k++) {
-        double sum = 0;
-        for (int i = 0; i < FILES; i++) sum += (double)qkv_params_data(qkv_model_params(one[i]))[k];
-        float mean = (float)(sum / FILES);
-        assert_memory_equal(&qkv_params_data(p)[k], &mean, sizeof mean);
-    }
-    for (int i = 0; i < FILES; i++) qkv_model_free(one[i]);
-    qkv_model_free(m);
-    remove_models();
-}
-
-/* A checkpoint has the weights under their names, and the optimizer's numbers, which do not count. */
-static void mean_of_a_checkpoint(void **state)
-{
-    (void)state;
-    char path[96];
-    int32_t ids[] = { 3, 4, 5 };
-    const qkv_trainer_opts opts = { .optimizer = &(qkv_optimizer_opts){ .rule = QKV_OPTIMIZER_ADAMW, .lr = 0.01f },
-                                    .batches = &(qkv_batch_opts){ .start = 1, .end = 2, .pad = 0 } };
-    snprintf(path, sizeof path, "%s/checkpoint", folder);
-    qkv_model *m = qkv_model_new(&tiny, 9), *other = qkv_model_new(&tiny, 10);
-    qkv_pairs *pairs = qkv_pairs_new();
-    assert_int_equal(qkv_pairs_add(pairs, ids, 3, ids, 3), QKV_OK);
-    qkv_trainer *t = qkv_trainer_new(m, pairs, &opts);
-    if (!t) fail_msg("%s", qkv_error());
-    assert_int_equal(qkv_trainer_step(t, NULL), QKV_OK);
-    assert_int_equal(qkv_trainer_save(t, path), QKV_OK);
-    assert_int_equal(qkv_params_load(qkv_model_params(other), path), QKV_FORMAT);
-    if (qkv_params_average(qkv_model_params(other), (const char *[]){ path }, 1)) fail_msg("%s", qkv_error());
-    assert_memory_equal(qkv_params_data(qkv_model_params(m)), qkv_params_data(qkv_model_params(other)),
-                        sizeof(float) * (size_t)qkv_params_block(qkv_model_params(m)));
-    qkv_trainer_free(t);
-    qkv_pairs_free(pairs);
-    qkv_model_free(m);
-    qkv_model_free(other);
-    unlink(path);
-}
-
-/* The last file is of another model, or is not there: no weight changes. */
-/* What an optimizer has for a weight of the model is passed over in a checkpoint, and nothing else is. */
-static void names_of_states(void **state)
-{
-    (void)state;
-    static const char *const others[] = { "optimizer.0.w", "optimizer.9.w", "optimizer.10.w", "optimizer.:.w", "optimizer./.w",
-                                          "optimizer.0.v", "optimizer.0w",  "optimizer.0-w",  "optimizes.0.w", "v" };
-    const float numbers[] = { 1, 2 };
-    const int64_t shape = 2;
-    const char *paths[] = { weights_path };
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
-        qkv_params *p = qkv_params_new(1);
-        qkv_tensor *w = qkv_params_add(p, "w", QKV_SHAPE(2), QKV_INIT_ZERO, 0);
-        qkv__to_store tensors[] = { { .name = "w", .ndim = 1, .shape = &shape, .count = 2, .data = numbers },
-                                    { .name = others[i], .ndim = 1, .shape = &shape, .count = 2, .data = numbers } };
-        assert_int_equal(qkv__safetensors_write(weights_path, 2, tensors, 0, NULL), QKV_OK);
-        assert_int_equal(qkv_params_average(p, paths, 1), i < 2 ? QKV_OK : QKV_FORMAT);
-        assert_true(qkv_data(w)[1] == (i < 2 ? 2 : 0));
-        if (i >= 2) assert_non_null(strstr(qkv_error(), "has no place"));
-        assert_int_equal(qkv_params_load(p, weights_path), QKV_FORMAT); /* a model's file has none of them */
-        qkv_params_free(p);
-    }
-}
-
 /* A weight of as many dimensions as there may be comes back, and one that differs in the last of them does not fit. */
 static void every_dimension_counts(void **state)
 {
@@ -480,30 +393,6 @@ static void every_dimension_counts(void **state)
     qkv_params_free(other);
 }
 
-static void mean_of_two_kinds(void **state)
-{
-    (void)state;
-    save_models(&tiny);
-    const char *paths[FILES] = { mean_paths[0], mean_paths[1], mean_paths[2] };
-    qkv_model *m = qkv_model_new(&tiny, 9), *before = qkv_model_new(&tiny, 9), *another = qkv_model_new(&odd, 1);
-    qkv_params *p = qkv_model_params(m);
-    assert_int_equal(qkv_params_save(qkv_model_params(another), paths[2]), QKV_OK);
-    assert_int_equal(qkv_params_average(p, paths, FILES), QKV_FORMAT);
-    assert_non_null(strstr(qkv_error(), "2.safetensors: tensor \"encoder.0"));
-    unlink(paths[2]);
-    assert_int_equal(qkv_params_average(p, paths, FILES), QKV_IO);
-    assert_non_null(strstr(qkv_error(), "2.safetensors: cannot open"));
-    assert_int_equal(qkv_params_average(p, paths, 0), QKV_USAGE);
-    assert_int_equal(qkv_params_average(p, NULL, 1), QKV_USAGE);
-    assert_int_equal(qkv_params_average(p, (const char *[]){ NULL }, 1), QKV_USAGE);
-    assert_memory_equal(qkv_params_data(p), qkv_params_data(qkv_model_params(before)),
-                        sizeof(float) * (size_t)qkv_params_block(p));
-    qkv_model_free(m);
-    qkv_model_free(before);
-    qkv_model_free(another);
-    remove_models();
-}
-
 static qkv_status average_once(void)
 {
     qkv_model *m = qkv_model_new(&tiny, 9);
@@ -511,14 +400,6 @@ static qkv_status average_once(void)
                           : qkv_error_status();
     qkv_model_free(m);
     return status;
-}
-
-static void memory_for_a_mean_may_fail(void **state)
-{
-    (void)state;
-    save_models(&tiny);
-    assert_true(each_allocation_fails(average_once) > 4);
-    remove_models();
 }
 
 /* ---- failing calls ---- */
@@ -758,13 +639,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(folders_of_others, make_folder, remove_folder),
         cmocka_unit_test(paths_that_are_long),
         cmocka_unit_test_setup_teardown(cut_configs, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(mean_of_one, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(mean_of_three, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(mean_of_a_checkpoint, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(names_of_states, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(every_dimension_counts, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(mean_of_two_kinds, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(memory_for_a_mean_may_fail, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(any_allocation_may_fail, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(any_file_call_may_fail, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(values_that_are_not_saved, make_folder, remove_folder),

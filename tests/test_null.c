@@ -2,6 +2,15 @@
  * error, or nothing at all, never a crash; and options of a size that none has, which no function takes. The calls are read off
  * the headers by null_calls.awk. */
 #include <qkv/qkv.h>
+#include "report/arrays.h"
+#include "recipe/shortlist_learn.h"
+#include "recipe/fit_length.h"
+#include "report/attention.h"
+#include "report/results.h"
+#include "report/scores.h"
+#include "report/tokens.h"
+#include "cli/average.h"
+#include "term/read_text.h"
 #include "bench/bench.h"
 #include "recipe/job.h"
 #include "serve/serve.h"

@@ -10,6 +10,8 @@
 #include <cmocka.h>
 
 #include <qkv/qkv.h>
+#include "term/read_text.h"
+#include "cli/average.h"
 
 #include "folder.h"
 #include "io/safetensors.h"

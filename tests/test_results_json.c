@@ -1,5 +1,7 @@
 /* test_results_json.c: what models gave, as JSON that says the same. */
 #include <qkv/qkv.h>
+#include "report/results.h"
+#include "report/tokens.h"
 
 #include <jansson.h>
 #include <setjmp.h>

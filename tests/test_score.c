@@ -9,6 +9,7 @@
 #include "score/score_words.h"
 
 #include <qkv/qkv.h>
+#include "report/scores.h"
 
 #include <jansson.h>
 #include <math.h>

@@ -9,6 +9,7 @@
 #include "lcg.h"
 
 #include <qkv/qkv.h>
+#include "report/tokens.h"
 
 #include <jansson.h>
 

@@ -1,6 +1,7 @@
 /* test_touch.c: models with changes, the logit lens, attributions and the walk, against PyTorch (golden/make_touch.py), against
  * finite differences, and against what each change is to be the same as. */
 #include <qkv/qkv.h>
+#include "report/attention.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -1,4 +1,5 @@
 /* test_training_log.c: the curves of a training, and trainings side by side, from the files in their folders. */
+#include "term/read_text.h"
 #include "draw/view.h"
 
 #include <setjmp.h>

@@ -4,7 +4,7 @@
 
 #include "../../src/base/clock.h"
 #include "../../src/base/options.h"
-#include "../../src/data/out.h"
+#include "../../src/base/out.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,5 @@
 /* classified_table.c: classify the rows of a table or of JSON lines, and write them with their predictions. */
+#include "../report/results.h"
 #include "classified_table.h"
 
 #include "json.h"

@@ -2,6 +2,7 @@
 #ifndef QKV_CLI_CLASSIFIED_TABLE_H
 #define QKV_CLI_CLASSIFIED_TABLE_H
 
+#include "../report/results.h"
 #include "options.h"
 
 typedef struct table_task {

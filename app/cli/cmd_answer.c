@@ -1,4 +1,5 @@
 /* cmd_answer.c: qkv answer: where a text answers questions. */
+#include "../term/read_text.h"
 #include "json.h"
 #include "lines.h"
 #include "model.h"

@@ -1,4 +1,6 @@
 /* cmd_attend.c: qkv attend: what every head attends to, in the terminal or as files. */
+#include "../term/read_text.h"
+#include "../report/attention.h"
 #include "../serve/serve.h"
 #include "../draw/view.h"
 #include "model.h"

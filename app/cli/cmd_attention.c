@@ -1,4 +1,6 @@
 /* cmd_attention.c: qkv attention: arrays in, output and weights out. */
+#include "../report/arrays.h"
+#include "../report/results.h"
 #include "../learn/walk.h"
 #include "options.h"
 #include "results.h"

@@ -1,4 +1,5 @@
 /* cmd_chat.c: qkv chat: a talk with a language model, line by line. */
+#include "../term/read_text.h"
 #include "model.h"
 #include "sampling.h"
 #include "typed_line.h"

@@ -1,4 +1,6 @@
 /* cmd_classify.c: qkv classify: lines in, labels out; or texts with their labels in, and how many were right out. */
+#include "../report/scores.h"
+#include "../report/results.h"
 #include "../draw/view.h"
 #include "classified_table.h"
 #include "lines.h"

@@ -1,4 +1,5 @@
 /* cmd_embed.c: qkv embed and qkv similar: lines of text as vectors, and lines near to lines. */
+#include "../report/results.h"
 #include "lines.h"
 #include "model.h"
 #include "options.h"

@@ -1,6 +1,8 @@
 /* cmd_export.c: qkv export: a model, written as another family has it. */
 #include "model.h"
 
+#include "../recipe/model_card.h"
+
 #include <stdio.h>
 
 static const char *const family_names[] = { "marian",  "pegasus",  "bart",       "mbart",   "m2m_100",    "t5",
@@ -33,7 +35,9 @@ static qkv_status run_export(void)
     qkv_status status = check_new_folder(given.out);
     if (status) return status;
     qkv_model *m = qkv_model_load(given.model);
-    if (!m || qkv_model_save_as(m, given.out, family_names[given.family])) status = library_failed();
+    if (!m || qkv_model_save_as(m, given.out, family_names[given.family]) ||
+        qkv__write_card(m, given.out, family_names[given.family]))
+        status = library_failed();
     qkv_model_free(m);
     if (!status && !given.quiet) fprintf(stderr, _("qkv: wrote %s\n"), given.out);
     return status;

@@ -1,4 +1,5 @@
 /* cmd_fill.c: qkv fill: the likeliest words for the masks in a text. */
+#include "../report/results.h"
 #include "json.h"
 #include "lines.h"
 #include "model.h"

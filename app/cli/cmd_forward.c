@@ -1,4 +1,5 @@
 /* cmd_forward.c: qkv forward: one run of a model, its logits and hidden states into files, to compare with other programs. */
+#include "../report/tokens.h"
 #include "model.h"
 #include "options.h"
 #include "results.h"

@@ -1,4 +1,5 @@
 /* cmd_generate.c: qkv generate: a prompt in, the prompt and what follows out. */
+#include "../report/results.h"
 #include "json.h"
 #include "lines.h"
 #include "model.h"

@@ -1,4 +1,5 @@
 /* cmd_perplexity.c: qkv perplexity: how surprised a language model is by a text. */
+#include "../report/results.h"
 #include "lines.h"
 #include "model.h"
 #include "ranks.h"

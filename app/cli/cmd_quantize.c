@@ -1,4 +1,5 @@
 /* cmd_quantize.c: qkv quantize: a model's weights in 8 or 4 bits, and what that costs. */
+#include "../report/results.h"
 #include "lines.h"
 #include "model.h"
 #include "../draw/print_maps.h"

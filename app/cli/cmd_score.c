@@ -1,4 +1,5 @@
 /* cmd_score.c: qkv score: BLEU and chrF of translations. */
+#include "../report/scores.h"
 #include "lines.h"
 #include "options.h"
 #include "streams.h"

@@ -1,4 +1,5 @@
 /* cmd_shortlist.c: qkv shortlist: which target tokens a source token can become, learned from aligned text. */
+#include "../recipe/shortlist_learn.h"
 #include "options.h"
 
 #include <stdio.h>

@@ -1,4 +1,6 @@
 /* cmd_show.c: qkv show: whole models, tables of positions, the flow of attention, the curves of a training, arrays. */
+#include "../report/arrays.h"
+#include "../report/results.h"
 #include "../draw/view.h"
 #include "../draw/print_maps.h"
 #include "../term/print.h"

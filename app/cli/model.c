@@ -1,4 +1,6 @@
 /* model.c: the model that a command runs. */
+#include "../term/read_text.h"
+#include "../report/attention.h"
 #include "model.h"
 
 #include <stdio.h>

@@ -1,4 +1,5 @@
 /* results.c: what a command computed, printed or written. */
+#include "../report/arrays.h"
 #include "results.h"
 #include "options.h"
 #include "../term/print.h"

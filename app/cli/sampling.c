@@ -1,4 +1,5 @@
 /* sampling.c: how new tokens are chosen, and the chat template. */
+#include "../term/read_text.h"
 #include "sampling.h"
 
 sampling_values sampling = { .top_p = 1, .repetition_penalty = 1 };

@@ -1,4 +1,5 @@
 /* translations.c: translations as lines, as JSON or with heatmaps. */
+#include "../report/results.h"
 #include "translations.h"
 
 #include "../draw/print_maps.h"

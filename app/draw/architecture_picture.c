@@ -2,7 +2,7 @@
 #include "view.h"
 #include "architecture.h"
 
-#include "../../src/data/out.h"
+#include "../../src/base/out.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,7 +1,8 @@
 /* attention_maps.c: maps of attention as pictures, as text, and as files of whatever their ending says. */
+#include "../report/attention.h"
 #include "../../src/base/memory.h"
 #include "../../src/base/options.h"
-#include "../../src/data/out.h"
+#include "../../src/base/out.h"
 
 #include "view.h"
 

@@ -3,7 +3,7 @@
 #include "picture.h"
 
 #include "../../src/base/options.h"
-#include "../../src/data/out.h"
+#include "../../src/base/out.h"
 
 #include <math.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 
 #include "../../src/base/language.h"
 #include "../../src/base/options.h"
-#include "../../src/data/out.h"
+#include "../../src/base/out.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 #include "../../src/base/language.h"
 #include "../../src/base/options.h"
 #include "../../src/base/size.h"
-#include "../../src/data/out.h"
+#include "../../src/base/out.h"
 
 #include "view.h"
 

@@ -2,7 +2,7 @@
 #include "../../src/base/file.h"
 #include "../../src/base/json.h"
 #include "../../src/base/size.h"
-#include "../../src/data/out.h"
+#include "../../src/base/out.h"
 
 #include "view.h"
 

@@ -15,6 +15,7 @@
 #define QKV_VIEW_H
 
 #include <qkv/attend.h>
+#include "../report/attention.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,5 +1,6 @@
 /* touched.c: switches inside the model, and the requests that look into it: walk, lens, why. The calls are those of
  * <qkv/touch.h>. */
+#include "../report/attention.h"
 #include "inside.h"
 
 #include <qkv/touch.h>

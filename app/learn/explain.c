@@ -1,4 +1,6 @@
 /* explain.c: reads what is to be explained and computes every step of it. */
+#include "../report/arrays.h"
+#include "../report/results.h"
 #include "explained.h"
 
 #include "../term/errors.h"

@@ -1,4 +1,6 @@
 /* walk.c: one attention with everything it computes on the way, to be shown step by step. */
+#include "../report/arrays.h"
+#include "../report/results.h"
 #include "walk.h"
 
 #include "../term/errors.h"

@@ -2,6 +2,8 @@
 #ifndef QKV_LEARN_WALK_H
 #define QKV_LEARN_WALK_H
 
+#include "../report/arrays.h"
+#include "../report/results.h"
 #include "../term/print.h"
 
 #include <qkv/qkv.h>

@@ -7,7 +7,7 @@
 #include "../../src/model/model_info.h"
 #include "../../src/nn/layer.h"
 #include "../../src/nn/ngrams.h"
-#include "../../src/score/correlation.h"
+#include "../report/correlation.h"
 #include "../../src/task/texts.h"
 #include "../../src/data/pairs.h"
 #include "../../src/data/label_list.h"

@@ -1,4 +1,5 @@
 /* job_translate.c: training a translator: pairs of lines in. */
+#include "fit_length.h"
 #include "job.h"
 #include "share_text.h"
 #include "training.h"

@@ -4,7 +4,7 @@
 
 #include "../../src/base/file.h"
 #include "../../src/base/memory.h"
-#include "../engine/jansson_file.h"
+#include "../report/jansson_file.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #include "job.h"
 #include "training.h"
 
-#include "../../src/data/out.h"
+#include "../../src/base/out.h"
 
 #include <stdio.h>
 #include <string.h>

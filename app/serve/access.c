@@ -2,7 +2,7 @@
 #include "serve.h"
 #include "server.h"
 
-#include "../../src/data/out.h"
+#include "../../src/base/out.h"
 
 #include <arpa/inet.h>
 #include <ctype.h>

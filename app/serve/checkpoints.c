@@ -2,7 +2,7 @@
 #include "checkpoints.h"
 
 #include "../../src/base/file.h"
-#include "../engine/jansson_file.h"
+#include "../report/jansson_file.h"
 
 #include "../draw/view.h"
 

@@ -122,71 +122,8 @@ QKV_API void qkv_token_names_free(qkv_token_names *names);
 typedef enum qkv_head_measure { QKV_HEAD_MEASURE_LIST(QKV_HEAD_MEASURE_ENUM) QKV_HEAD_MEASURE_COUNT } qkv_head_measure;
 #undef QKV_HEAD_MEASURE_ENUM
 
-typedef struct qkv_ranked_head {
-    int layer, head; /* from 0 */
-    qkv_head_measures measures;
-    void *reserved[2];
-} qkv_ranked_head;
-
-/* What each head of a kind does, to (layers * heads) places: the least entropy first, of the other measures the most; of equal
- * ones the lower layer, then the lower head. USAGE for NULL, a kind that is not there, another measure. */
-QKV_API qkv_status qkv_attention_capture_rank(const qkv_attention_capture *a, qkv_attention_kind kind, qkv_head_measure by,
-                                              qkv_ranked_head *heads);
-
-/* The same as text in *out, which is yours: a table, or with json an object with "kind" and "heads", each with "layer", "head"
- * and every measure. The same errors; MEMORY. */
-QKV_API qkv_status qkv_attention_rank_text(const qkv_attention_capture *a, qkv_attention_kind kind, qkv_head_measure by,
-                                           int json, qkv_text *out);
-
 /* ---- maps: the weights of chosen heads, with titles, ready to be drawn or written ---- */
 enum { QKV_ATTENTION_MEAN = -1, QKV_ATTENTION_EACH = -2 }; /* instead of a layer's or head's number */
-
-typedef struct qkv_attention_maps_opts {
-    size_t size;
-    qkv_attention_kind kind;
-    int layer, head; /* from 0; QKV_ATTENTION_MEAN: the mean over all; QKV_ATTENTION_EACH: a map for each */
-    int rollout;     /* 1: one map of attention rollout instead of a layer and head */
-    const qkv_attention_capture
-        *minus;             /* what is subtracted: of a model with as many layers and heads, on the same tokens; NULL:
-                                           nothing */
-    const char *minus_name; /* of the model it is of; copied */
-} qkv_attention_maps_opts;
-
-typedef struct qkv_attention_map {
-    int layer, head;      /* QKV_ATTENTION_MEAN for a mean */
-    const float *weights; /* (rows, columns) */
-    const char *title;    /* what it is and the others are not, such as "layer 0, head 3" */
-    void *reserved[2];
-} qkv_attention_map;
-
-/* Starts as zero; used again and again. All it points to is its own, but for the axes, which are those of the capture: that
- * must live as long. */
-typedef struct qkv_attention_maps {
-    const qkv_attention_side *rows, *columns;
-    const qkv_attention_map *maps;
-    int64_t n;
-    int across;        /* maps side by side, where both layers and heads are many; 0: as fits */
-    const char *title; /* of all of them, such as "cross-attention, layer 1, mean of heads" */
-    const char *minus; /* the name of what was subtracted; NULL: nothing was */
-    qkv_attention_kind kind;
-    int rollout;
-    struct qkv_attention_maps_work *work;
-    const uint8_t *hidden; /* (rows, columns): 1 where no map can have a weight, because a mask hides what comes later
-                              or a window what is far; NULL: nowhere */
-    void *reserved[3];
-} qkv_attention_maps;
-
-/* USAGE for NULL, a kind, layer or head that is not there, a capture whose special tokens were all there was, and `minus` of
- * other tokens; MEMORY. *out then holds nothing. */
-QKV_API qkv_status qkv_attention_maps_make(const qkv_attention_capture *a, const qkv_attention_maps_opts *opts,
-                                           qkv_attention_maps *out);
-QKV_API void qkv_attention_maps_free(qkv_attention_maps *maps);
-
-/* Maps as text, which is yours: JSON, an object with "kind", "layer", "head", "queries", "keys" and "weights", of several maps
- * an array of them; CSV as RFC 4180 has it, a column of queries and one for each key, of several maps with the layer and the
- * head before them. Numbers have the digits that give the same float back. USAGE for NULL; MEMORY. */
-QKV_API qkv_status qkv_attention_maps_json(const qkv_attention_maps *maps, qkv_text *out);
-QKV_API qkv_status qkv_attention_maps_csv(const qkv_attention_maps *maps, qkv_text *out);
 
 #ifdef __cplusplus
 }

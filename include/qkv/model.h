@@ -6,7 +6,6 @@
 #ifndef QKV_MODEL_H
 #define QKV_MODEL_H
 
-#include <qkv/io.h>
 #include <qkv/nn.h>
 #include <qkv/text.h>
 
@@ -21,10 +20,6 @@ QKV_API qkv_status qkv_params_save(const qkv_params *p, const char *path);
  * weight changes. FORMAT when the file breaks a rule of the format, or lacks a weight, has one that p lacks, or one of another
  * shape (the sentence names them all); UNSUPPORTED for other types; IO; MEMORY. */
 QKV_API qkv_status qkv_params_load(qkv_params *p, const char *path);
-
-/* Sets every weight of p to its mean in n safetensors files, models or checkpoints of training: summed in double in the order
- * given, one file in memory at a time. All or nothing; the errors of qkv_params_load(), and USAGE for no file. */
-QKV_API qkv_status qkv_params_average(qkv_params *p, const char *const *paths, int n);
 
 /* ---- a model and its folder ----
  * The folder of a model of ours holds config.json (the options, one key each, "model_type": "qkv", the names of classes and a
@@ -83,12 +78,6 @@ QKV_API void qkv_model_free(qkv_model *m);
  * UNSUPPORTED for MOVE in a model whose positions are a bias by distance; MEMORY. You own it: qkv_model_free(). Touching a
  * touched model gives both changes. */
 QKV_API qkv_model *qkv_model_touched(const qkv_model *m, const qkv_touch *touches, int64_t n);
-
-/* The mean of n models of one training, each in its folder: every weight summed in double in the order given, one model at a
- * time, and divided. They must have the same config.json and the same tokenizers; a length penalty that was fitted to some of
- * them alone is left out. NULL on error: the errors of qkv_model_load(), FORMAT for models of two kinds, USAGE for NULL and no
- * folder. You own it. */
-QKV_API qkv_model *qkv_model_average(const char *const *folders, int n);
 
 /* A model with these options that has every weight of m that fits in name and shape; the others are new, by the seed, but a head
  * that m does not have begins as one that lets everything through, where its shape allows that (ModernBERT's, with a bias). It is
@@ -239,12 +228,6 @@ typedef enum qkv_side { QKV_SIDE_SOURCE, QKV_SIDE_TARGET } qkv_side; /* what the
  * without tokenizer, and as above; and the errors of qkv_tokenizer_encode(). *out then holds no ids. */
 QKV_API qkv_status qkv_model_read_side(const qkv_model *m, qkv_side side, const char *text, size_t length, int raw,
                                        qkv_ids *out);
-
-/* What a side of m adds to the embeddings of its tokens for their places, an array (n, dim), which is yours: of sinusoids those
- * from first_position on, 50 for an n of 0; of a learned table its rows from 0 on, all for an n of 0. USAGE for NULL, a negative
- * n or one above the rows, a side that m does not have, and a model without such a table (rotary positions, none); MEMORY. *out
- * is untouched then. */
-QKV_API qkv_status qkv_model_positions(const qkv_model *m, qkv_side side, int64_t n, qkv_array *out);
 
 #ifdef __cplusplus
 }

@@ -7,7 +7,6 @@
 #include <qkv/chat.h>
 #include <qkv/decode.h>
 #include <qkv/dist.h>
-#include <qkv/io.h>
 #include <qkv/jinja.h>
 #include <qkv/model.h>
 #include <qkv/nn.h>

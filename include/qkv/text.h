@@ -52,10 +52,6 @@ QKV_API int64_t qkv_utf8_join(const char *text, size_t begin, const size_t *ends
  * with a NUL byte is FORMAT. */
 QKV_API qkv_status qkv_text_start(const char *name, const char *start, size_t length, size_t *mark);
 
-/* All of a file as one text, in *out, which is yours: without a byte order mark and without the newlines at its end. "-" is
- * standard input. IO; UNSUPPORTED as above; LIMIT for more than `limit` bytes, 0 means 64 MiB; USAGE for NULL; MEMORY. */
-QKV_API qkv_status qkv_text_read(const char *path, size_t limit, qkv_text *out);
-
 /* ---- how special tokens are spelled ----
  * Here and nowhere else: what stands around a text is asked of a model, see qkv_model_special_tokens(). Ours: */
 #define QKV_SPECIAL_PAD "<pad>"
@@ -188,36 +184,11 @@ QKV_API qkv_status qkv_tokenizer_encode_pair(const qkv_tokenizer *t, const char 
 
 /* ---- ids to text ---- */
 
-/* Ids as a JSON object in *out, which is yours: "ids", with types also "types", "tokens" as the tokenizer's file spells them,
- * "shown" as qkv_tokenizer_show() does, and "spans". USAGE for NULL and ids that the tokenizer does not have; MEMORY. */
-QKV_API qkv_status qkv_ids_json(const qkv_tokenizer *t, const qkv_ids *ids, int with_types, qkv_text *out);
-
 /* The bytes of n ids, words with a space between them, those of a published tokenizer as its file says (SentencePiece never
  * shows its control tokens); skip_specials leaves special tokens out. Decode the ids of a text together: a SentencePiece
  * tokenizer drops the space before the first word, so ids that are decoded one by one lose every space. Ids of a model need not
  * make whole characters: see qkv_utf8_repair(). USAGE, with the place, for an id out of range; MEMORY. *out is then empty. */
 QKV_API qkv_status qkv_tokenizer_decode(const qkv_tokenizer *t, const int32_t *ids, size_t n, int skip_specials, qkv_text *out);
-
-/* ---- lines of tokens, as people read and type them ---- */
-typedef enum qkv_token_style {
-    QKV_TOKEN_STYLE_SHOWN, /* as qkv_tokenizer_show() shows them */
-    QKV_TOKEN_STYLE_RAW,   /* as the tokenizer's file spells them */
-    QKV_TOKEN_STYLE_ID     /* their numbers */
-} qkv_token_style;
-
-/* n ids on a line in *out, which is yours, with a space between them and no newline. USAGE for NULL, an id that the tokenizer
- * does not have and another style; MEMORY. */
-QKV_API qkv_status qkv_tokens_text(const qkv_tokenizer *t, const int32_t *ids, size_t n, qkv_token_style style, qkv_text *out);
-
-/* And back: the ids of a line, which ends with a NUL. Spaces separate; of raw characters, one where a token must start is the
- * space itself. FORMAT, in a sentence that calls the tokenizer by name, for what is none of its tokens; USAGE for NULL and another
- * style; MEMORY. *out then holds no ids. */
-QKV_API qkv_status qkv_tokens_parse(const qkv_tokenizer *t, const char *line, qkv_token_style style, const char *name,
-                                    qkv_ids *out);
-
-/* Ids without a tokenizer, such as "5,6,2", each below `vocabulary`. USAGE, in a sentence that begins with name, for anything
- * else; MEMORY. *out then holds no ids. */
-QKV_API qkv_status qkv_ids_parse(const char *text, int64_t vocabulary, const char *name, qkv_ids *out);
 
 /* ---- training ---- */
 

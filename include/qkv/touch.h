@@ -21,24 +21,6 @@ extern "C" {
 /* <qkv/nn.h> has the changes, qkv_touch, and <qkv/model.h> qkv_model_touched(), which gives a model with some of them, for any
  * call that takes a model. */
 
-/* Changes as they are typed. Starts as zero; freed by qkv_touches_free(). */
-typedef struct qkv_touches {
-    const qkv_touch *touches; /* n of them, which are its own */
-    int64_t n;
-    struct qkv_touches_work *work;
-    void *reserved[4];
-} qkv_touches;
-
-/* Adds what a text says, one change or several with ; between them:
- *   HEAD_OFF   [KIND:]LAYER.HEAD             LAYER_OFF    [KIND:]LAYER              HIDE_KEY   [KIND:]PLACE
- *   MOVE       [KIND:]PLACE=OTHER            EDIT_ROW     [KIND:]LAYER.HEAD.PLACE=W,W,..
- *   SWAP_VALUES, ZERO_VALUE   [KIND:][LAYER.]PLACE=OTHER, [KIND:][LAYER.]PLACE; every layer unless one is given
- * KIND is encoder, decoder or cross. Without one a model of one stack has that of its own; in a translator heads, rows and
- * values are those of cross-attention, layers the decoder's, keys and positions the source's (a key is then hidden from the
- * encoder and from cross-attention: two changes). USAGE for NULL and a text that is not so, with what was expected; MEMORY. */
-QKV_API qkv_status qkv_touches_add(qkv_touches *list, const qkv_model *m, qkv_touch_what what, const char *text);
-QKV_API void qkv_touches_free(qkv_touches *list);
-
 /* ---- the logit lens ---- */
 
 /* The distribution over the vocabulary that the states between the layers give, each through the norm at the end, where there

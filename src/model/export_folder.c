@@ -4,7 +4,6 @@
 
 #include "../base/json.h"
 #include "../token/tokenizer.h"
-#include "model_card.h"
 #include "model_info.h"
 #include "special_tokens.h"
 
@@ -212,12 +211,12 @@ static qkv_status export_generation(const qkv_model *m, const char *folder)
     return save_in(folder, "generation_config.json", &w);
 }
 
-qkv_status qkv__export_folder(const qkv_model *m, const char *folder, const char *family)
+qkv_status qkv__export_folder(const qkv_model *m, const char *folder)
 {
     qkv_status status = QKV_OK;
     const qkv_tokenizer *source = qkv_model_source_tokenizer(m), *target = qkv_model_target_tokenizer(m);
     int decodes = qkv_model_info_of(m)->can & (QKV_ABILITY_TRANSLATE | QKV_ABILITY_GENERATE);
     if (is_trained_here(source) && is_trained_here(target)) status = export_tokenizers(m, folder);
     if (!status && decodes) status = export_generation(m, folder);
-    return status ? status : qkv__write_card(m, folder, family);
+    return status;
 }

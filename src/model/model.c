@@ -547,7 +547,7 @@ static qkv_status save_as(const qkv_model *m, const char *path, const qkv__famil
     if (!status) status = qkv__bind_save(m->params, family, head_width(m), f.weights);
     if (status) return status;
     if (family && o->encoder_layers && !o->decoder_layers) status = qkv__sentence_write(path, o->dim, &m->info, &m->sentence);
-    if (!status && family && is_whole) status = qkv__export_folder(m, path, family->type);
+    if (!status && family && is_whole) status = qkv__export_folder(m, path);
     if (status) return status;
     if (family) return qkv__export_config(f.config, family, m, &m->labels);
     return qkv__config_write(f.config, o, &m->labels, &m->info, qkv__params_bits(m->params));

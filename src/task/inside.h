@@ -6,7 +6,7 @@
 
 #include "../base/arena.h"
 #include "../nn/layer.h"
-#include "../data/out.h"
+#include "../base/out.h"
 #include "attend.h"
 
 /* The tokens, and one forward of the model over them. Zero is ready. */

@@ -3,7 +3,7 @@
 
 #include "../base/options.h"
 #include "../base/size.h"
-#include "../data/out.h"
+#include "../base/out.h"
 
 #include <string.h>
 

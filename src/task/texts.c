@@ -457,3 +457,11 @@ void qkv_matrix_free(qkv_matrix *r)
     qkv__release(r->data, r->bytes);
     *r = (qkv_matrix){ 0 };
 }
+
+int64_t qkv__likeliest_class(const float *row, int64_t n)
+{
+    int64_t best = 0;
+    for (int64_t i = 1; i < n; i++)
+        if (row[i] > row[best]) best = i;
+    return best;
+}

@@ -107,9 +107,6 @@ qkv_status qkv__read_shared_texts(const qkv_model *m, const qkv_texts *texts, co
 bool qkv__target_has(const int32_t *target, int64_t label);
 float qkv__target_number(const int32_t *target);
 
-/* What qkv_classified_opts.threshold stands for. */
-double qkv__label_threshold(double given);
-
 /* The class of the largest of n numbers, of equals the first. */
 int64_t qkv__likeliest_class(const float *row, int64_t n);
 

@@ -24,9 +24,4 @@ int qkv__usual_beam(const qkv_model_info *info);
 /* How many lines a length penalty is fitted on where no option says it. */
 #define QKV__FITTED_LINES 1000
 
-/* BLEU of the translations of n lines, as "qkv translate" prints and "qkv score" counts them (fit_length.c). The errors of
- * qkv_translate() and qkv_bleu(). */
-qkv_status qkv__lines_bleu(const qkv_model *m, const char *const *sources, const char *const *references, int64_t n,
-                           qkv_score_tokenizer tokenizer, double *bleu);
-
 #endif

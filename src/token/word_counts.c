@@ -1,7 +1,6 @@
 /* word_counts.c: the words of a corpus, each once, with how often it occurs. */
 #include "word_counts.h"
 
-#include "../data/lines.h"
 #include "units.h"
 
 #include <string.h>
@@ -124,19 +123,4 @@ qkv_status qkv_word_counts_add(qkv_word_counts *w, const char *line, size_t leng
     size_t good = qkv_utf8_check(line, length);
     if (good < length) return qkv__fail(QKV_FORMAT, "words: the line is not UTF-8 at offset %zu", good);
     return w->kind == QKV_TOKEN_BYTE_PAIRS ? add_pieces(w, line, length) : add_units(w, line, length);
-}
-
-qkv_status qkv_word_counts_add_file(qkv_word_counts *w, const char *path, int strict, qkv_lines_read *read)
-{
-    qkv__lines l;
-    bool more = true;
-    if (!w || !path) return qkv__fail(QKV_USAGE, "words: words or path is NULL");
-    qkv_status status = qkv__lines_open(&l, path);
-    while (!status && more) {
-        status = qkv__lines_next_utf8(&l, strict, &more);
-        if (!status && more) status = qkv_word_counts_add(w, l.line.data, l.line.length);
-    }
-    qkv__lines_close(&l);
-    if (read) *read = (qkv_lines_read){ .lines = l.number, .repaired = l.repaired, .first_repaired = l.first_repaired };
-    return status;
 }

@@ -1,6 +1,6 @@
 /* main.c: the engine as a page's worker calls it. One thread, one model, one request at a time. */
 #include "../../app/engine/engine.h"
-#include "../../app/engine/jansson_file.h"
+#include "../../app/report/jansson_file.h"
 
 #include <stdlib.h>
 #include <string.h>

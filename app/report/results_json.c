@@ -1,0 +1,135 @@
+/* results_json.c: translations, what was generated and what was filled in, as JSON. */
+#include "results.h"
+#include "../../src/base/out.h"
+
+#include <qkv/task.h>
+
+#include <string.h>
+
+static void put_tokens(qkv__out *out, const char *key, const qkv_tokenizer *t, const int32_t *ids, int64_t n)
+{
+    qkv__out_printf(out, "\"%s\": [", key);
+    for (int64_t i = 0; i < n; i++) {
+        const char *token = qkv_tokenizer_token(t, ids[i]);
+        if (i) qkv__out_printf(out, ", ");
+        qkv__out_json(out, token ? token : "", token ? strlen(token) : 0);
+    }
+    qkv__out_printf(out, "]");
+}
+
+/* ---- translations ---- */
+
+static void put_alignment(qkv__out *out, const int64_t *aligned, int64_t n)
+{
+    qkv__out_printf(out, ", \"alignment\": [");
+    for (int64_t row = 0; row < n; row++)
+        qkv__out_printf(out, "%s[%lld, %lld]", row ? ", " : "", (long long)aligned[row], (long long)row);
+    qkv__out_printf(out, "]");
+}
+
+static void put_mean(qkv__out *out, const float *mean, int64_t rows, int64_t columns)
+{
+    qkv__out_printf(out, ", \"attention\": [");
+    for (int64_t row = 0; row < rows; row++) {
+        qkv__out_printf(out, row ? ", [" : "[");
+        for (int64_t j = 0; j < columns; j++) qkv__out_printf(out, "%s%.9g", j ? ", " : "", (double)mean[row * columns + j]);
+        qkv__out_printf(out, "]");
+    }
+    qkv__out_printf(out, "]");
+}
+
+/* Nothing in the arrays where no attention was kept. */
+static qkv_status put_cross(qkv__out *out, const qkv_translations *t, int64_t i, int k)
+{
+    const qkv_translation *x = &t->best[i * t->n_best + k];
+    int64_t columns = x->cross ? t->n_source[i] : 0, rows = columns ? x->n_ids + 1 : 0;
+    size_t mean_bytes = (size_t)(rows * columns) * sizeof(float), aligned_bytes = (size_t)rows * sizeof(int64_t);
+    float *mean = qkv__alloc(mean_bytes);
+    int64_t *aligned = qkv__alloc(aligned_bytes);
+    qkv_status status = mean && aligned ? QKV_OK : QKV_MEMORY;
+    if (!status && columns) status = qkv_translation_attention(t, i, k, mean);
+    if (!status && columns) status = qkv_translation_alignment(t, i, k, aligned);
+    if (!status) put_alignment(out, aligned, columns > t->source_around ? x->n_ids : 0), put_mean(out, mean, rows, columns);
+    qkv__release(mean, mean_bytes);
+    qkv__release(aligned, aligned_bytes);
+    return status;
+}
+
+static qkv_status put_translation(qkv__out *out, const qkv_model *m, const qkv_translations *t, int64_t i, int k,
+                                  int with_attention)
+{
+    const qkv_translation *x = &t->best[i * t->n_best + k];
+    qkv__out_printf(out, "%s{\"text\": ", k ? ", " : "");
+    qkv__out_json(out, x->text, x->length);
+    qkv__out_printf(out, ", \"score\": %.17g, \"log_p\": %.17g, \"cut\": %s, ", x->score, x->log_p,
+                    x->is_cut ? "true" : "false");
+    put_tokens(out, "tokens", qkv_model_target_tokenizer(m), x->ids, x->n_ids);
+    qkv_status status = with_attention ? put_cross(out, t, i, k) : QKV_OK;
+    qkv__out_printf(out, "}");
+    return status;
+}
+
+qkv_status qkv_translations_json(const qkv_model *m, const qkv_translations *t, int64_t i, int with_attention, qkv_text *out)
+{
+    if (!m || !t || !out || i < 0 || i >= t->n)
+        return qkv__fail(QKV_USAGE, "translations: a model, one of its texts and a place for the JSON are needed");
+    qkv__out text = qkv__out_begin(out);
+    int64_t own = t->n_source[i] - t->source_around;
+    qkv_status status = QKV_OK;
+    qkv__out_printf(&text, "{");
+    put_tokens(&text, "source_tokens", qkv_model_source_tokenizer(m), t->source_ids[i], own > 0 ? own : 0);
+    qkv__out_printf(&text, ", \"translations\": [");
+    for (int k = 0; k < t->n_best && !status; k++)
+        if (t->best[i * t->n_best + k].n_ids >= 0) status = put_translation(&text, m, t, i, k, with_attention);
+    qkv__out_printf(&text, "]}");
+    if (status && !text.status) text.status = status;
+    return qkv__out_end(&text);
+}
+
+/* ---- what was generated ---- */
+
+qkv_status qkv_generated_json(const qkv_model *m, const qkv_generated *g, qkv_text *out)
+{
+    static const char *const finishes[] = { "end", "stop", "length" };
+    if (!m || !g || !out || (unsigned)g->finish >= sizeof finishes / sizeof *finishes)
+        return qkv__fail(QKV_USAGE, "generated: a model, what it made and a place for the JSON are needed");
+    qkv__out text = qkv__out_begin(out);
+    qkv__out_printf(&text, "{\"text\": ");
+    qkv__out_json(&text, g->text.data, g->text.length);
+    qkv__out_printf(&text, ", ");
+    put_tokens(&text, "tokens", qkv_model_target_tokenizer(m), g->ids, g->n);
+    qkv__out_printf(&text, ", \"ids\": [");
+    for (int64_t i = 0; i < g->n; i++) qkv__out_printf(&text, "%s%d", i ? ", " : "", g->ids[i]);
+    qkv__out_printf(&text, "], \"log_p\": [");
+    for (int64_t i = 0; i < g->n; i++) qkv__out_printf(&text, "%s%.17g", i ? ", " : "", g->log_p[i]);
+    qkv__out_printf(&text, "], \"finish\": \"%s\"}", finishes[g->finish]);
+    return qkv__out_end(&text);
+}
+
+/* ---- what was filled in ---- */
+
+static void put_filling(qkv__out *out, const qkv_filling *x)
+{
+    qkv__out_printf(out, "{\"id\": %d, \"p\": %.17g, \"token\": ", x->id, x->p);
+    qkv__out_json(out, x->token, strlen(x->token));
+    qkv__out_printf(out, ", \"text\": ");
+    qkv__out_json(out, x->text, x->length);
+    qkv__out_printf(out, "}");
+}
+
+qkv_status qkv_filled_json(const qkv_filled *f, qkv_text *out)
+{
+    if (!f || !out) return qkv__fail(QKV_USAGE, "filled: what was filled in and a place for the JSON are needed");
+    qkv__out text = qkv__out_begin(out);
+    qkv__out_printf(&text, "{\"masks\": [");
+    for (int64_t i = 0; i < f->masks; i++) {
+        qkv__out_printf(&text, "%s{\"span\": [%zu, %zu], \"best\": [", i ? ", " : "", f->places[i].begin, f->places[i].end);
+        for (int k = 0; k < f->n_best; k++) {
+            if (k) qkv__out_printf(&text, ", ");
+            put_filling(&text, &f->best[i * f->n_best + k]);
+        }
+        qkv__out_printf(&text, "]}");
+    }
+    qkv__out_printf(&text, "]}");
+    return qkv__out_end(&text);
+}
