@@ -13,8 +13,20 @@
 
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/* ASCII that needs no escape. */
-static bool is_plain(char c) { return (unsigned char)(c - 0x20) < 0x60 && c != '"' && c != '\\'; }
+/* The first byte of a string, or its end, that is not ASCII without escape: below 0x20, a quote, a backslash, or above 0x7F.
+ * 8 bytes at a time: a byte sets its high bit in `found` if it is one of these; only bytes after the first one may be wrong. */
+static const char *skip_plain(const char *at, const char *end)
+{
+    const uint64_t ones = 0x0101010101010101u;
+    for (; end - at >= 8; at += 8) {
+        uint64_t x;
+        memcpy(&x, at, 8);
+        uint64_t found = ((x - 0x20 * ones) | ((x ^ '"' * ones) - ones) | ((x ^ '\\' * ones) - ones) | x) & 0x80 * ones;
+        if (found) return at + __builtin_ctzll(found) / 8; /* little-endian, as io/number.h asserts */
+    }
+    while (at < end && (unsigned char)(*at - 0x20) < 0x60 && *at != '"' && *at != '\\') at++;
+    return at;
+}
 
 size_t qkv__json_character(const char *text, const char *end, bool *is_right)
 {
@@ -95,13 +107,21 @@ static size_t check_escape(qkv__json_pull *p, const char *at)
     return low >= 0xDC00 && low <= 0xDFFF ? 12 : refuse_escape(p, at, "half of a surrogate pair");
 }
 
+/* The closing quote of a valid string. */
+static const char *end_of_string(const char *at, bool *has_escapes)
+{
+    for (*has_escapes = false; *at != '"'; at++)
+        if (*at == '\\') *has_escapes = true, at++;
+    return at;
+}
+
 /* Validates the string from p->at on and returns its closing quote; NULL with the error set. */
 static const char *check_string(qkv__json_pull *p, bool *has_escapes)
 {
     const char *at = p->at, *end = p->end;
     *has_escapes = false;
     for (;;) {
-        while (at < end && is_plain(*at)) at++;
+        at = skip_plain(at, end);
         if (at == end) return refuse_at(p, at, NULL), NULL;
         if (*at == '"') return at;
         if ((unsigned char)*at < 0x20) return refuse_at(p, at, "a control character in a string"), NULL;
@@ -143,7 +163,7 @@ static size_t unescape(const char *from, const char *end, char *to)
 static bool read_string(qkv__json_pull *p, bool skips, int which, const char **text, size_t *length)
 {
     bool has_escapes;
-    const char *start = ++p->at, *end = check_string(p, &has_escapes);
+    const char *start = ++p->at, *end = p->is_valid ? end_of_string(start, &has_escapes) : check_string(p, &has_escapes);
     if (!end) return false;
     p->at = end + 1;
     if (skips) return true;
@@ -165,6 +185,23 @@ static bool read_string(qkv__json_pull *p, bool skips, int which, const char **t
 enum { DIGITS = 19 }; /* 10^19 - 1 fits into 64 bits */
 
 static double to_double(const qkv__json_pull *p);
+/* Adds digits to p->digits, n of which are significant so far; returns the first other byte. */
+static const char *read_digits(qkv__json_pull *p, const char *at, int *n, bool is_fraction)
+{
+    uint64_t digits = p->digits;
+    for (; at < p->end && is_digit(*at); at++)
+        if (*n < DIGITS) {
+            digits = digits * 10 + (uint64_t)(*at - '0');
+            p->exponent -= is_fraction;
+            *n += digits != 0;
+        } else {
+            p->is_cut = p->is_cut || *at != '0';
+            p->exponent += !is_fraction;
+        }
+    p->digits = digits;
+    return at;
+}
+
 static qkv__json_type read_number(qkv__json_pull *p)
 {
     const char *at = p->at, *end = p->end;
@@ -179,19 +216,11 @@ static qkv__json_type read_number(qkv__json_pull *p)
     if (at == end || !is_digit(*at))
         return refuse_at(p, at, p->is_negative ? "a minus without a number" : "a value is expected");
     if (*at == '0' && at + 1 < end && is_digit(at[1])) return refuse_at(p, at, "a number that begins with 0");
-    for (; at < end; at++) {
-        if (*at == '.' && !has_point) {
-            has_point = true;
-            if (at + 1 == end || !is_digit(at[1])) return refuse_at(p, at + 1, "a decimal point without digits");
-        } else if (!is_digit(*at)) break;
-        else if (n < DIGITS) {
-            p->digits = p->digits * 10 + (uint64_t)(*at - '0');
-            p->exponent -= has_point;
-            n += p->digits != 0;
-        } else {
-            p->is_cut = p->is_cut || *at != '0';
-            p->exponent += !has_point;
-        }
+    at = read_digits(p, at, &n, false);
+    if (at < end && *at == '.') {
+        has_point = true;
+        if (++at == end || !is_digit(*at)) return refuse_at(p, at, "a decimal point without digits");
+        at = read_digits(p, at, &n, true);
     }
     if (at < end && (*at | 0x20) == 'e') {
         int64_t exponent = 0;
@@ -254,8 +283,12 @@ double qkv__json_real(const qkv__json_pull *p) { return p->type == QKV__JSON_INT
 
 static void skip_space(qkv__json_pull *p)
 {
-    for (; p->at < p->end && (*p->at == ' ' || *p->at == '\n' || *p->at == '\t' || *p->at == '\r'); p->at++)
-        p->line += *p->at == '\n';
+    const char *at = p->at, *end = p->end;
+    for (; at < end && (unsigned char)*at <= ' '; at++) {
+        if (*at == '\n') p->line++;
+        else if (*at != ' ' && *at != '\t' && *at != '\r') break;
+    }
+    p->at = at;
 }
 
 static bool in_object(const qkv__json_pull *p) { return p->objects[(p->depth - 1) / 64] >> (p->depth - 1) % 64 & 1; }
@@ -584,7 +617,7 @@ void qkv__json_free(qkv__json_doc *doc)
 
 void qkv__json_pull_table(qkv__json_pull *p, const qkv__json_source *source, const qkv__json_value *table)
 {
-    *p = (qkv__json_pull){ .source = source, .is_done = true };
+    *p = (qkv__json_pull){ .source = source, .is_done = true, .is_valid = true };
     if (!table || !table->is_table) return;
     const qkv__json_value *text = table + table->of.children;
     p->at = text->of.text;

@@ -134,6 +134,7 @@ typedef struct qkv__json_pull {
     const qkv__json_source *source;
     const char *at, *end;
     size_t line;                               /* line ends before `at` */
+    bool is_valid;                             /* a table, whose strings were validated before */
     bool in_place, is_open, is_first, is_done; /* is_open: an array or object was read but not entered */
     int depth;
     uint64_t objects[QKV__JSON_DEPTH / 64]; /* bit set: this level is an object */

@@ -38,14 +38,18 @@ void qkv_tokenizer_free(qkv_tokenizer *t)
     qkv__release(t, sizeof *t);
 }
 
-/* Puts what the spelling stands for into the pool. False when a character of it stands for no byte: then the token
- * means itself. */
-static bool put_spelled_bytes(qkv_tokenizer *t, const char *spelling, size_t length, qkv_status *status)
+/* The bytes that a byte-level spelling stands for, to `to`. False when a character of it stands for no byte: then the token means
+ * itself. */
+static bool read_spelled_bytes(const char *spelling, size_t length, char *to, size_t *n)
 {
-    for (size_t at = 0, step; at < length && !*status; at += step) {
-        int byte = qkv__character_to_byte(qkv_utf8_decode(spelling + at, length - at, &step));
+    *n = 0;
+    for (size_t at = 0, step = 1; at < length; at += step) {
+        unsigned char c = (unsigned char)spelling[at];
+        bool is_itself = c > ' ' && c < 0x7F;
+        int byte = is_itself ? c : qkv__character_to_byte(qkv_utf8_decode(spelling + at, length - at, &step));
+        if (is_itself) step = 1;
         if (byte < 0) return false;
-        *status = qkv__text_put(&t->pool, &(char){ (char)byte }, 1);
+        to[(*n)++] = (char)byte;
     }
     return true;
 }
@@ -61,19 +65,21 @@ qkv_status qkv__tokenizer_set_bytes(qkv_tokenizer *t, int32_t id, const char *sp
     qkv__token token = {
         .spelling = t->pool.length, .spelling_length = length, .is_set = true, .is_added = is_added, .is_special = is_special
     };
-    qkv_status status = qkv__text_put(&t->pool, spelling, length);
-    if (!status) status = qkv__text_put(&t->pool, "", 1);
-    if (status) return status;
-    token.bytes = t->pool.length;
-    if (is_added || t->kind != QKV_TOKEN_BYTE_PAIRS || !put_spelled_bytes(t, spelling, token.spelling_length, &status)) {
-        t->pool.length = token.bytes;
-        token.bytes = token.spelling;
-        token.bytes_length = token.spelling_length;
-    } else {
-        token.bytes_length = t->pool.length - token.bytes;
-    }
+    size_t bytes = 0, wanted;
+    if (!qkv__size_mul(length, 2, &wanted) || !qkv__size_add(wanted, t->pool.length + 2, &wanted))
+        return qkv__fail(QKV_MEMORY, "out of memory: a token of %zu bytes", length);
+    if (qkv__grow((void **)&t->pool.data, &t->pool.capacity, wanted)) return QKV_MEMORY;
+    char *to = t->pool.data + t->pool.length; /* the spelling, a NUL, and its bytes where they differ */
+    if (length) memcpy(to, spelling, length);
+    to[length] = '\0';
+    bool is_spelled = !is_added && t->kind == QKV_TOKEN_BYTE_PAIRS &&
+                      read_spelled_bytes(spelling, length, to + length + 1, &bytes);
+    token.bytes = is_spelled ? token.spelling + length + 1 : token.spelling;
+    token.bytes_length = is_spelled ? bytes : length;
+    t->pool.length += length + 1 + (is_spelled ? bytes : 0);
+    t->pool.data[t->pool.length] = '\0';
     t->tokens[id] = token;
-    return status;
+    return QKV_OK;
 }
 
 /* ---- looking things up ---- */
@@ -100,14 +106,26 @@ static int by_spelling(const void *a, const void *b, void *tokenizer)
 
 static unsigned char first_byte(const qkv_tokenizer *t, int32_t id) { return (unsigned char)*qkv__tokenizer_spelling(t, id); }
 
-static uint64_t hash_of(const char *spelling, size_t length) /* FNV-1a, then mixed so that its low bits depend on all of it */
+/* The first 8 bytes; zeros after the end. */
+static uint64_t load_start(const char *spelling, size_t length)
 {
-    uint64_t h = 14695981039346656037u;
-    for (size_t i = 0; i < length; i++) h = (h ^ (unsigned char)spelling[i]) * 1099511628211u;
-    return h ^ h >> 32;
+    uint64_t start = 0;
+    memcpy(&start, spelling, length < 8 ? length : 8);
+    return start;
 }
 
-/* A token whose places are all taken is left out, and found by bisection: no file can make lookups slow. */
+/* Multiplies 8 bytes at a time; the high bits, which depend on all of them, are folded into the low ones. */
+static uint64_t hash_of(const char *spelling, size_t length)
+{
+    uint64_t h = length;
+    for (size_t at = 0; at < length; at += 8) {
+        h = (h ^ load_start(spelling + at, length - at)) * 0x9E3779B97F4A7C15u;
+        h ^= h >> 32;
+    }
+    return h;
+}
+
+/* A token without a free place is found by bisection, so that no file can make lookups slow. */
 enum { PROBES = 8 };
 static qkv_status fill_table(qkv_tokenizer *t)
 {
@@ -118,11 +136,13 @@ static qkv_status fill_table(qkv_tokenizer *t)
     memset(t->table, -1, places * sizeof *t->table);
     for (size_t id = 0; id < t->n; id++) {
         if (!t->tokens[id].is_set) continue;
-        uint64_t h = hash_of(qkv__tokenizer_spelling(t, (int32_t)id), t->tokens[id].spelling_length);
+        const char *spelling = qkv__tokenizer_spelling(t, (int32_t)id);
+        size_t length = t->tokens[id].spelling_length;
+        uint64_t h = hash_of(spelling, length);
         for (size_t i = 0; i < PROBES; i++) {
-            int32_t *place = &t->table[(h + i) & (places - 1)];
-            if (*place >= 0) continue;
-            *place = (int32_t)id;
+            qkv__slot *place = &t->table[(h + i) & (places - 1)];
+            if (place->id >= 0) continue;
+            *place = (qkv__slot){ load_start(spelling, length), (uint32_t)length, (int32_t)id };
             break;
         }
     }
@@ -169,11 +189,12 @@ qkv_status qkv__tokenizer_sort(qkv_tokenizer *t, int32_t *twice)
 {
     size_t n = 0, bytes = 2 * t->n * sizeof(start_and_id);
     *twice = -1;
-    start_and_id *both = qkv__alloc(bytes), *sorted = both, *other = both + t->n;
+    start_and_id *both = qkv__alloc(bytes);
     if (!both || !(t->by_spelling = qkv__alloc(t->n * sizeof *t->by_spelling))) {
         qkv__release(both, bytes);
         return QKV_MEMORY;
     }
+    start_and_id *sorted = both, *other = both + t->n;
     for (size_t i = 0; i < t->n; i++)
         if (t->tokens[i].is_set) sorted[n++] = (start_and_id){ start_of(t, (int32_t)i), (int32_t)i };
     sort_by_start(&sorted, &other, n);
@@ -208,10 +229,12 @@ static int32_t bisect(const qkv_tokenizer *t, const char *spelling, size_t lengt
 
 int32_t qkv__tokenizer_find(const qkv_tokenizer *t, const char *spelling, size_t length)
 {
-    uint64_t h = hash_of(spelling, length);
+    uint64_t h = hash_of(spelling, length), start = load_start(spelling, length);
     for (size_t i = 0; i < PROBES; i++) {
-        int32_t id = t->table[(h + i) & (t->places - 1)];
-        if (id < 0 || (t->tokens[id].spelling_length == length && !compare_spelling(t, spelling, length, id))) return id;
+        const qkv__slot *place = &t->table[(h + i) & (t->places - 1)];
+        if (place->id < 0) return -1;
+        if (place->start != start || place->length != (uint32_t)length) continue;
+        if (length <= 8 || !compare_spelling(t, spelling, length, place->id)) return place->id;
     }
     return bisect(t, spelling, length);
 }

@@ -24,6 +24,13 @@ typedef struct qkv__pair {
     uint32_t rank;
 } qkv__pair;
 
+/* A place of the hash table. Spellings of up to 8 bytes are compared without leaving it. */
+typedef struct qkv__slot {
+    uint64_t start; /* the first 8 bytes; zeros after the end */
+    uint32_t length;
+    int32_t id; /* -1: free */
+} qkv__slot;
+
 struct qkv_tokenizer {
     qkv_token_kind kind;            /* words and characters have no merges, and use nothing below but by_spelling and added */
     struct qkv__pipeline *pipeline; /* what text goes through, of a published tokenizer; NULL for the kinds that are trained */
@@ -39,7 +46,7 @@ struct qkv_tokenizer {
     int32_t *by_spelling; /* the n_spelled ids that have a token, sorted by spelling */
     size_t n_spelled;
     size_t by_first[257]; /* where those with a first byte start among them */
-    int32_t *table;       /* ids by the hash of their spelling; -1: free */
+    qkv__slot *table;     /* hash table of the spellings */
     size_t places;        /* a power of two */
 
     /* made by qkv__tokenizer_finish() */
