@@ -375,6 +375,15 @@ static qkv_status split_merge(const json_file *f, qkv__json_pull *p, size_t i, q
     return qkv__fail(QKV_FORMAT, "%s: model.merges[%zu]: \"left right\" or [\"left\", \"right\"] is expected", f->path, i);
 }
 
+/* Most files number tokens in the order of their merges: the id after the last one is tried first, without a lookup. */
+static int32_t find_made(const qkv_tokenizer *t, size_t i, const char *spelling, size_t length)
+{
+    int32_t guess = i ? t->merges[i - 1].made + 1 : 0;
+    bool fits = (size_t)guess < t->n && t->tokens[guess].is_set && t->tokens[guess].spelling_length == length &&
+                !memcmp(qkv__tokenizer_spelling(t, guess), spelling, length);
+    return fits ? guess : qkv__tokenizer_find(t, spelling, length);
+}
+
 /* What both make is spelled by both, without the sign that the right one continues a word. */
 static qkv_status read_merge(const json_file *f, qkv_tokenizer *t, qkv__json_pull *p, size_t i, qkv_text *text)
 {
@@ -389,7 +398,7 @@ static qkv_status read_merge(const json_file *f, qkv_tokenizer *t, qkv__json_pul
     if (m->right >= 0 && right >= sign) {
         memmove(text->data + cut, text->data + cut + sign, right - sign);
         begin = 0, end = text->length - sign;
-        m->made = qkv__tokenizer_find(t, text->data, end);
+        m->made = find_made(t, i, text->data, end);
         if (m->made >= 0) return QKV_OK;
     }
     return qkv__fail(QKV_FORMAT, "%s: model.merges[%zu]: \"%.*s\" is not in model.vocab", f->path, i,
