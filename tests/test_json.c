@@ -515,7 +515,7 @@ static void alike_values_are_equal(void **state)
     }
 }
 
-/* Each as strtod() has it, in a locale with a comma too, where there is one. */
+/* As strtod() reads them in the C locale, also in locales with a decimal comma (if installed). */
 static void numbers_are_exact(void **state)
 {
     (void)state;
@@ -566,7 +566,7 @@ static void numbers_are_exact(void **state)
             qkv__json_free(&doc);
         }
     setlocale(LC_ALL, "C");
-    /* 1 + 2^-53 is half way; a digit after 900 others tells. */
+    /* 1 + 2^-53 is half way; one more digit, after 900 zeros, decides. */
     strcpy(text, "1.00000000000000011102230246251565404236316680908203125");
     size_t n = strlen(text);
     memset(text + n, '0', 900);

@@ -350,29 +350,6 @@ static void cut_configs(void **state)
     }
 }
 
-/* ---- the mean of several ---- */
-
-enum { FILES = 3 };
-static char mean_paths[FILES][112];
-
-/* Files of as many models, seeds 1, 2, ..; the first has a weight of -0. */
-static void save_models(const qkv_transformer_opts *o)
-{
-    for (int i = 0; i < FILES; i++) {
-        qkv_model *m = qkv_model_new(o, (uint64_t)i + 1);
-        assert_non_null(m);
-        if (i == 0) qkv_params_data(qkv_model_params(m))[0] = -0.0f;
-        snprintf(mean_paths[i], sizeof mean_paths[i], "%s/%d.safetensors", folder, i);
-        assert_int_equal(qkv_params_save(qkv_model_params(m), mean_paths[i]), QKV_OK);
-        qkv_model_free(m);
-    }
-}
-
-static void remove_models(void)
-{
-    for (int i = 0; i < FILES; i++) unlink(mean_paths[i]);
-}
-
 /* A weight of as many dimensions as there may be comes back, and one that differs in the last of them does not fit. */
 static void every_dimension_counts(void **state)
 {
@@ -391,15 +368,6 @@ static void every_dimension_counts(void **state)
     qkv_params_free(p);
     qkv_params_free(q);
     qkv_params_free(other);
-}
-
-static qkv_status average_once(void)
-{
-    qkv_model *m = qkv_model_new(&tiny, 9);
-    qkv_status status = m ? qkv_params_average(qkv_model_params(m), (const char *[]){ mean_paths[0], mean_paths[1] }, 2)
-                          : qkv_error_status();
-    qkv_model_free(m);
-    return status;
 }
 
 /* ---- failing calls ---- */

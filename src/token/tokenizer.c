@@ -38,8 +38,7 @@ void qkv_tokenizer_free(qkv_tokenizer *t)
     qkv__release(t, sizeof *t);
 }
 
-/* The bytes that a byte-level spelling stands for, to `to`. False when a character of it stands for no byte: then the token means
- * itself. */
+/* Decodes a byte-level spelling. False if it has a character outside the byte alphabet: then the token means itself. */
 static bool read_spelled_bytes(const char *spelling, size_t length, char *to, size_t *n)
 {
     *n = 0;

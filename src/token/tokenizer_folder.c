@@ -88,7 +88,7 @@ static qkv_status read_tokens(const numbered *v, qkv_tokenizer *t, size_t *n)
     return status ? status : pulled;
 }
 
-/* M2M-100 has the codes of its languages behind the vocabulary, as special_tokens_map.json lists them. */
+/* M2M-100 appends its language codes, in the order of special_tokens_map.json, to the vocabulary. */
 static qkv_status set_languages(const numbered *v, qkv_tokenizer *t, const char *path, const qkv__json_value *codes)
 {
     qkv_status status = QKV_OK;
