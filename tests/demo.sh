@@ -24,7 +24,7 @@ case $isa in avx_vnni) isa=avx2 ;; avx512_vnni | avx512_bf16 | amx) isa=avx512 ;
 case $isa in avx512) # on which README.md was written: others round some weight otherwise
     same "README.md has its heatmap" \
         "$(sed -n '/--heatmap "I love you"$/,/blank to/ { s/^    //; /^\$/d; p }' "$root/README.md")" \
-        "$("$build/cli/qkv" translate -m model --heatmap "I love you" | sed 's/ *$//')" ;;
+        "$("$build/app/qkv" translate -m model --heatmap "I love you" | sed 's/ *$//')" ;;
 esac
 for name in model/model.safetensors test.out; do
     wanted=$(grep "^$isa $3 demo/$name " "$root/tests/golden/bytes.txt")

@@ -39,7 +39,7 @@ same "no two names differ by case alone" "" "$(twins <"$folder/names")"
 code "$root"/include/qkv/*.h | grep -oE '\bqkv_[a-z0-9_]+\(' | sort -u >"$folder/functions"
 { cat "$root"/include/qkv/*.h | grep -oE '\bqkv_[a-z0-9_]+\(\)' | tr -d ')'
     grep '^|' "$root/docs/api.md" | grep -oE '`qkv_[a-z0-9_]+`' | sed 's/`\(.*\)`/\1(/'; } | sort -u >"$folder/called"
-contains "calls are found" "$(cat "$folder/called")" "qkv_translate(" "qkv_server_new("
+contains "calls are found" "$(cat "$folder/called")" "qkv_translate(" "qkv_run("
 same "what comments and docs/api.md call is declared" "" "$(comm -13 "$folder/functions" "$folder/called")"
 same "two that do would be noticed" "QKV_WORDS qkv_words" "$(printf 'QKV_WORDS\nqkv_word\nqkv_words\n' | twins)"
 

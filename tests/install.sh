@@ -21,7 +21,7 @@ contains "the installed command finds its Chinese texts" \
     "$("$folder/root/$(echo "$installed" | grep 'bin/qkv$')" learn --lang zh 2>&1)" "亲手计算查询、键和值"
 
 contains "the command alone is built with them" "$(ninja -C "$build" -t query app/qkv)" po/zh_CN/LC_MESSAGES/qkv.mo
-mkdir -p "$folder/moved/src" && cp -r "$build/cli" "$build/po" "$folder/moved" && cp "$build"/src/libqkv.so* "$folder/moved/src"
+mkdir -p "$folder/moved/src" && cp -r "$build/app" "$build/po" "$folder/moved" && cp "$build"/src/libqkv.so* "$folder/moved/src"
 contains "a build folder that was moved finds them" "$("$folder/moved/app/qkv" --help --lang zh 2>&1)" "用法"
 contains "also by the locale" "$(LC_ALL=zh_CN.UTF-8 "$folder/moved/app/qkv" --help 2>&1)" "用法"
 

@@ -8,7 +8,7 @@ called() { nm -D --undefined-only "$1" | awk '{ sub(/@.*/, "", $NF); print $NF }
 shown "$1" >"$folder/shown"
 called "$1" >"$folder/called"
 
-contains "its public names are there" "$(cat "$folder/shown")" qkv_version qkv_attention qkv_tape_new qkv_npy_read
+contains "its public names are there" "$(cat "$folder/shown")" qkv_version qkv_attention qkv_tape_new qkv_translate
 same "it shows qkv_ names only" "" "$(grep -v '^qkv_[^_]' "$folder/shown")"
 
 # Whatever ends the process or prints; snprintf and its family write to memory and are fine.

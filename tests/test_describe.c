@@ -1,6 +1,6 @@
 /* test_describe.c: what is known of a model, as lines and as JSON; and one model out of several. */
 #include <qkv/qkv.h>
-#include "cli/average.h"
+#include "report/average.h"
 #include "report/results.h"
 
 #include <jansson.h>

@@ -760,8 +760,8 @@ static const bad_row bad_rows[] = {
     { "not JSON", PLACED("{\"label\":1,\"text\":\"a\"}\n{\"label\":1,\n"), "file: line 2, byte 11: not JSON", { JSONL } },
     { "an array", PLACED("[1]\n"), "file: line 1: not a JSON object", { JSONL } },
     { "a string", PLACED("\n\"text\"\n"), "file: line 2: not a JSON object", { JSONL } },
-    { "two objects", PLACED("{\"label\":1,\"text\":\"a\"} {}\n"), "file: line 1, byte 24: not JSON", { JSONL } },
-    { "a member twice", PLACED("{\"label\":1,\"text\":\"a\",\"text\":\"b\"}\n"), "file: line 1, byte 28: not JSON", { JSONL } },
+    { "two objects", PLACED("{\"label\":1,\"text\":\"a\"} {}\n"), "file: line 1, byte 23: not JSON", { JSONL } },
+    { "a member twice", PLACED("{\"label\":1,\"text\":\"a\",\"text\":\"b\"}\n"), "file: line 1, byte 23: not JSON", { JSONL } },
     { "no text", PLACED("{\"label\":\"a\"}\n"), "file: line 1: there is no member \"text\"", { JSONL } },
     { "no pair", PLACED("{\"label\":1,\"text\":\"a\"}\n"), "file: line 1: there is no member \"b\"", { JSONL, .pair = "b" } },
     { "a text that is none",
@@ -774,7 +774,7 @@ static const bad_row bad_rows[] = {
       { JSONL } },
     { "a JSON label with a TAB", PLACED("{\"label\":\"a\\tb\",\"text\":\"a\"}\n"), "line 1: the label has a TAB", { JSONL } },
     { "a JSON label with a NUL", PLACED("{\"label\":\"a\\u0000\",\"text\":\"a\"}\n"), "line 1: the label has", { JSONL } },
-    { "half a character", PLACED("{\"label\":1,\"text\":\"\\ud800\"}\n"), "file: line 1, byte 26: not JSON", { JSONL } },
+    { "half a character", PLACED("{\"label\":1,\"text\":\"\\ud800\"}\n"), "file: line 1, byte 19: not JSON", { JSONL } },
     { "damaged gzip", PLACED("\x1F\x8B\x08z"), "file: damaged gzip", { TSV } },
 };
 

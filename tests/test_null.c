@@ -9,7 +9,7 @@
 #include "report/results.h"
 #include "report/scores.h"
 #include "report/tokens.h"
-#include "cli/average.h"
+#include "report/average.h"
 #include "term/read_text.h"
 #include "bench/bench.h"
 #include "recipe/job.h"

@@ -11,7 +11,7 @@
 
 #include <qkv/qkv.h>
 #include "term/read_text.h"
-#include "cli/average.h"
+#include "report/average.h"
 
 #include "folder.h"
 #include "io/safetensors.h"

@@ -62,7 +62,7 @@ worse "a function that is only called there is noticed" 's/`search_all()`/`qkv_s
 worse "a function that is only declared there is noticed" 's/`src\/tensor\/tape.c`/`include\/qkv\/tensor.h`/'
 worse "a kernel that is not there is noticed" 's/`attend_paged()`/`attend_pages()`/'
 worse "a file that is not there is noticed" 's/`src\/nn\/mha.c`/`src\/nn\/heads.c`/'
-worse "a function without a file is noticed" 's/^1\. `cli\/main.c`: /1. /'
+worse "a function without a file is noticed" 's/^1\. `app\/cli\/main.c`: /1. /'
 sed '/length penalty?/d' "$tour" >"$folder/nine.md"
 refuse "nine questions are noticed" questions "$folder/nine.md"
 

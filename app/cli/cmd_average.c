@@ -1,5 +1,5 @@
 /* cmd_average.c: qkv average: one model out of several of one training. */
-#include "average.h"
+#include "../report/average.h"
 #include "options.h"
 
 #include <stdio.h>

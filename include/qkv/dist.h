@@ -2,7 +2,7 @@
  *
  * The library needs no MPI. Under a launcher qkv_dist_start() loads the plugin of the MPI library that started it
  * (libqkv-mpi-openmpi.so or libqkv-mpi-mpich.so, beside libqkv); otherwise all of this is a single rank. Once started, a
- * trainer (<qkv/train.h>) shares its micro-batches among the ranks, qkv_evaluate() its batches, qkv_measure_files() its
+ * trainer (<qkv/train.h>) shares its micro-batches among the ranks, qkv_evaluate() its batches, perplexity its
  * windows and qkv_embed_texts() its texts: all of them must make the same calls with the same arguments. The bits of what
  * comes out do not depend on how many ranks there are: docs/scaling.md says why.
  *

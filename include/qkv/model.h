@@ -176,7 +176,7 @@ typedef struct qkv_model_info {
 QKV_API const qkv_model_info *qkv_model_info_of(const qkv_model *m);
 
 /* Gives a translator the length penalty that its translations have where no option says another, such as the one that
- * qkv_fit_length_penalty() of <qkv/task.h> found. It is saved and loaded with m ("length_penalty" in config.json); what is made
+ * a search on validation text found. It is saved and loaded with m ("length_penalty" in config.json); what is made
  * of m by qkv_model_like() has it too, but not what is saved as another family, whose scores are by another formula. 0, and
  * the number that 0 stands for in qkv_model_info, take it away: config.json then says nothing. USAGE for a number outside
  * [0, 100), and for a model without encoder or decoder. */

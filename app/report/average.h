@@ -1,6 +1,6 @@
 /* average.h: one model out of several of one training. */
-#ifndef QKV_APP_CLI_AVERAGE_H
-#define QKV_APP_CLI_AVERAGE_H
+#ifndef QKV_APP_REPORT_AVERAGE_H
+#define QKV_APP_REPORT_AVERAGE_H
 
 #include <qkv/qkv.h>
 
