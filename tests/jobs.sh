@@ -330,6 +330,8 @@ check "its columns and the predictions" cmp wanted.csv found.csv
 same "the rows at any batch" "$(cat said.csv)" "$("$qkv" classify -m merged -i new.csv -o batch.csv --batch 1 --quiet; cat batch.csv)"
 same "a line each without such a file" "pos - - neg" "$("$qkv" classify -m merged -i new.csv --quiet | cut -f1 | sed 's/^$/-/' | tr '\n' ' ' | sed 's/ $//')"
 same "the same of standard input" "$("$qkv" classify -m merged -i new.csv --quiet)" "$("$qkv" classify -m merged --text-column Text --quiet <new.csv)"
+cat new.csv | "$qkv" classify -m merged --text-column Text --quiet -i /dev/stdin >out
+same "and of a pipe that has a name" "$("$qkv" classify -m merged -i new.csv --quiet)" "$(cat out)"
 contains "as JSON" "$("$qkv" classify -m merged -i new.csv --json --quiet)" '{"line": 2, "label": "pos", ' '{"line": 3, "label": null}' '{"line": 5, "label": "neg"'
 "$qkv" classify -m merged -i new.csv -o said.tsv --all --quiet
 contains "with all classes, as TSV" "$(head -1 said.tsv)" "id	Text	prediction	prediction_2	probability	neg	pos"

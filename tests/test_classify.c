@@ -810,6 +810,7 @@ static void bad_labels(void **state)
     assert_int_equal(qkv_model_set_labels(m, NULL, 3), QKV_USAGE);
     assert_int_equal(qkv_model_set_labels(NULL, names, 3), QKV_USAGE);
     assert_int_equal(qkv_model_set_labels(m, (const char *[]){ "a", "", "c" }, 3), QKV_USAGE);
+    assert_int_equal(qkv_model_set_labels(m, (const char *[]){ "a", "b\t1", "c" }, 3), QKV_USAGE);
     assert_int_equal(qkv_model_set_labels(m, (const char *[]){ "a", NULL, "c" }, 3), QKV_USAGE);
     assert_int_equal(qkv_model_set_labels(m, (const char *[]){ "a", "\xff", "c" }, 3), QKV_USAGE);
     assert_string_equal(qkv_model_label(m, 1), "good"); /* as they were */

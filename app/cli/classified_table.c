@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 
 typedef enum row_form { AS_LINES, AS_TABLE, AS_OBJECTS } row_form;
 
@@ -203,7 +204,7 @@ static void put_member(const char *object, const char *base)
 {
     char name[64];
     snprintf(name, sizeof name, "\"%s\"", base);
-    for (int k = 2; strstr(object, name); k++) snprintf(name, sizeof name, "\"%s_%d\"", base, k);
+    for (int k = 2; strstr(object, name); k += k < 100 ? 1 : k) snprintf(name, sizeof name, "\"%s_%d\"", base, k);
     printf("%s: ", name);
 }
 
@@ -320,7 +321,9 @@ static qkv_status take_row(void *data, const qkv_labelled *x)
 static bool has_mark(const text_stream *in)
 {
     char mark[3] = "";
-    size_t n = in->file == stdin ? 0 : fread(mark, 1, sizeof mark, in->file);
+    struct stat about; /* what is read of a pipe is gone */
+    bool is_file = in->file != stdin && !fstat(fileno(in->file), &about) && S_ISREG(about.st_mode);
+    size_t n = is_file ? fread(mark, 1, sizeof mark, in->file) : 0;
     return (n == 3 && !memcmp(mark, "\xEF\xBB\xBF", 3)) ||
            (n > 1 && (!memcmp(mark, "\xFF\xFE", 2) || !memcmp(mark, "\xFE\xFF", 2)));
 }

@@ -686,6 +686,7 @@ bool qkv__json_equal(const qkv__json_value *a, const qkv__json_value *b)
             const qkv__json_value *key = &children(a)[2 * i];
             mine = qkv__json_find(a, key->of.text, key->n);
             other = qkv__json_find(b, key->of.text, key->n);
+            if (mine != i) continue; /* repeated: the last one is compared */
         }
         if (!qkv__json_equal(qkv__json_at(a, mine), qkv__json_at(b, other))) return false;
     }

@@ -367,7 +367,7 @@ static qkv_status get_text(const reader *r, const qkv__json_value *object, int c
     const qkv__json_value *value = name ? qkv__json_get(object, name) : NULL;
     if (!name) return QKV_OK;
     if (!value) return wrong_line(r, "there is no member", name);
-    if (qkv__json_is_null(value)) return QKV_OK; /* as an empty one */
+    if (qkv__json_is_null(value)) return *text = "", *length = 0, QKV_OK;
     if (!qkv__json_is_string(value)) return wrong_line(r, "text is expected in the member", name);
     *text = qkv__json_text(value);
     *length = qkv__json_length(value);

@@ -152,8 +152,8 @@ static qkv_status read_labels(const char *path, const qkv__json_value *list, int
     qkv_status status = names ? QKV_OK : QKV_MEMORY;
     for (size_t i = 0; i < n && !status; i++) {
         names[i] = qkv__json_text(qkv__json_at(list, i));
-        if (!names[i] || !*names[i])
-            status = qkv__fail(QKV_FORMAT, "%s: key \"labels\": name %zu is empty or not text", path, i);
+        if (!names[i] || !*names[i] || strpbrk(names[i], "\t\r\n"))
+            status = qkv__fail(QKV_FORMAT, "%s: key \"labels\": name %zu is empty, not text, or has a TAB or newline", path, i);
     }
     if (!status) status = qkv__labels_copy(out, names, (int64_t)n);
     qkv__release(names, bytes);

@@ -249,8 +249,9 @@ qkv_status qkv_model_set_labels(qkv_model *m, const char *const *names, int64_t 
     if (n != o->classes)
         return qkv__fail(QKV_USAGE, "%lld labels for a model of %lld classes", (long long)n, (long long)o->classes);
     for (int64_t i = 0; i < n; i++)
-        if (!names[i] || !*names[i] || qkv_utf8_check(names[i], strlen(names[i])) < strlen(names[i]))
-            return qkv__fail(QKV_USAGE, "label %lld is empty or not UTF-8", (long long)i);
+        if (!names[i] || !*names[i] || strpbrk(names[i], "\t\r\n") ||
+            qkv_utf8_check(names[i], strlen(names[i])) < strlen(names[i]))
+            return qkv__fail(QKV_USAGE, "label %lld is empty, not UTF-8, or has a TAB or newline", (long long)i);
     return qkv__labels_copy(&m->labels, names, n);
 }
 

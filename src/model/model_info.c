@@ -326,6 +326,8 @@ qkv_status qkv__labels_read(const qkv__published *p, const qkv_transformer_opts 
         snprintf(standing_in[i], sizeof standing_in[i], "LABEL_%zu", i);
         names[i] = given ? qkv__json_get_text(given, key) : standing_in[i];
         if (!names[i] || !*names[i]) status = qkv__fail(QKV_FORMAT, "%s: key \"id2label\": class %zu has no name", p->path, i);
+        else if (strpbrk(names[i], "\t\r\n"))
+            status = qkv__fail(QKV_FORMAT, "%s: key \"id2label\": the name of class %zu has a TAB or newline", p->path, i);
     }
     if (!status) status = qkv__labels_copy(out, names, classes);
     qkv__release(names, bytes);

@@ -30,6 +30,7 @@ const char *qkv__ngrams_check(const qkv_transformer_opts *o)
     if (o->ngrams < 0 || o->ngrams > MOST_SLOTS) return "ngrams must be 0 to 16777216";
     if (o->classes < 2 || o->classes_of || !o->encoder_layers || o->decoder_layers)
         return "ngrams are of an encoder that has 2 classes of texts or more";
+    if (o->vocabulary > INT32_MAX - o->ngrams) return "ngrams and tokens are too many";
     return __builtin_mul_overflow(o->vocabulary + o->ngrams, o->classes, &counts) ? "ngrams times classes are too many" : NULL;
 }
 
