@@ -193,6 +193,7 @@ static void bart_classifies(void **state)
     qkv_translations t = { 0 };
     assert_int_equal(qkv_translate(m, texts, NULL, 2, NULL, &t), QKV_UNSUPPORTED);
     assert_int_equal(qkv_model_info_of(m)->can, QKV_ABILITY_CLASSIFY);
+    qkv_translations_free(&t);
     qkv_matrix_free(&got);
     qkv_model_free(m);
 }

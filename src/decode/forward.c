@@ -176,12 +176,11 @@ static qkv_tensor *run_layers(const qkv_session *s, qkv__read_tapes own, const b
 static qkv_status read_block(const qkv_session *s, qkv__read_tapes own, const block *b)
 {
     const int64_t dim = s->x->o.dim;
-    float *states = s->states + b->first_wanted * dim;
     qkv_tensor *x = run_layers(s, own, b);
     qkv_status status = qkv_tape_status(own.tape);
     if (status) return status;
     for (int64_t i = 0; i < b->n_wanted; i++)
-        memcpy(states + i * dim, qkv_data(x) + b->wanted[i] * dim, sizeof(float) * (size_t)dim);
+        memcpy(s->states + (b->first_wanted + i) * dim, qkv_data(x) + b->wanted[i] * dim, sizeof(float) * (size_t)dim);
     return QKV_OK;
 }
 
