@@ -70,14 +70,14 @@ typedef struct row_work {
 static qkv_status tell_row(void *data, const qkv_bench_row *row)
 {
     row_work *w = data;
-    qkv_text text = { 0 };
+    qkv_buffer text = { 0 };
     qkv_status status = qkv_bench_text(row, 0, &text);
     if (!status) puts(text.data), fflush(stdout);
     if (!status) status = qkv_bench_text(row, 1, &text);
     if (!status) keep_json(row->threads, text.data);
     if (!status && w->also) w->also(w->data, row);
     w->rows++;
-    qkv_text_free(&text);
+    qkv_buffer_free(&text);
     return status;
 }
 
@@ -91,7 +91,7 @@ int run_bench(qkv_bench_kind kind, const qkv_bench_opts *o, also_row *also, void
 void in_child(const char *part, int threads, bool quick, void (*run)(int threads, bool quick))
 {
     fflush(stdout);
-    qkv_threads_stop(); /* they do not survive the fork */
+    qkv_shutdown(); /* they do not survive the fork */
     pid_t child = fork();
     if (child == 0) {
         run(threads, quick);
@@ -124,7 +124,7 @@ static bool wanted(const wishes *w, const char *part) { return !w->only || !strc
 
 static void measure_parts(const wishes *w, int threads)
 {
-    stop_on(qkv_set_threads(threads));
+    stop_on(qkv_set_num_threads(threads));
     printf("\n%d thread%s: fused multiply-add %.1f GFLOP/s, memory read %.1f GB/s\n", threads, threads > 1 ? "s" : "",
            qkv_bench_peak() * 1e-9, qkv_bench_bandwidth(256 << 20) * 1e-9);
     for (int i = 0; i < PARTS; i++) {

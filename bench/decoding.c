@@ -57,8 +57,8 @@ static void measure_caches(void)
 {
     enum { ROWS = SENTENCES * BEAM };
     static const int64_t from[BEAM] = { 0, 0, 1, 2 };
-    qkv_transformer_opts o = QKV_OPTS(qkv_transformer_opts);
-    stop_on(qkv_transformer_preset("base", 32000, &o));
+    qkv_config o = QKV_OPTS(qkv_config);
+    stop_on(qkv_config_preset("base", 32000, &o));
     qkv_model *m = qkv_model_new(&o, 1);
     qkv_session *s = m ? qkv_session_new(m, NULL) : NULL;
     stop_on(s ? QKV_OK : qkv_error_status());
@@ -81,7 +81,7 @@ static void measure_caches(void)
 void bench_decoding(int threads, bool quick)
 {
     static const qkv_weights kept[] = { QKV_WEIGHTS_AS_STORED, QKV_WEIGHTS_BF16, QKV_WEIGHTS_INT8, QKV_WEIGHTS_INT4 };
-    stop_on(qkv_set_threads(threads));
+    stop_on(qkv_set_num_threads(threads));
     for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
         char line[64];
         printf("\ndecoding%s, %s\n%s\n", kept[i] == QKV_WEIGHTS_INT4 || kept[i] == QKV_WEIGHTS_BF16 ? "" : " and embedding",

@@ -48,7 +48,7 @@ static sweep measure_sweep(qkv_bench_kind kind, const qkv_bench_opts *o, int64_t
 {
     sweep s = { 0 };
     for (int i = 0; i < THREADS; i++) {
-        stop_on(qkv_set_threads(i + 1));
+        stop_on(qkv_set_num_threads(i + 1));
         for (*varied = from; *varied <= to && s.n[i] < POINTS; *varied *= 2) {
             s.x[i][s.n[i]] = (double)*varied;
             s.y[i][s.n[i]++] = cost_of(kind, o);
@@ -58,7 +58,7 @@ static sweep measure_sweep(qkv_bench_kind kind, const qkv_bench_opts *o, int64_t
 }
 
 /* A folder of its own for a model with random weights, and away with it. */
-static void save_model(char *folder, const qkv_transformer_opts *o)
+static void save_model(char *folder, const qkv_config *o)
 {
     qkv_model *m = qkv_model_new(o, 1);
     stop_on(m && mkdtemp(folder) ? qkv_model_save(m, folder) : qkv_error_status());
@@ -76,16 +76,16 @@ static void remove_model(const char *folder)
 static void draw_lengths(qkv_bench_opts o)
 {
     char folder[] = "/tmp/qkv-bench-XXXXXX";
-    const qkv_transformer_opts llama = { .vocabulary = 8000,
-                                         .decoder_layers = 6,
-                                         .dim = 384,
-                                         .heads = 6,
-                                         .d_ff = 1024,
-                                         .pre_norm = 1,
-                                         .norm = QKV_NORM_RMS,
-                                         .activation = QKV_ACTIVATION_SILU_GATED,
-                                         .positions = QKV_POSITION_ROTARY,
-                                         .no_bias = 1 };
+    const qkv_config llama = { .vocabulary = 8000,
+                               .decoder_layers = 6,
+                               .dim = 384,
+                               .heads = 6,
+                               .d_ff = 1024,
+                               .pre_norm = 1,
+                               .norm = QKV_NORM_RMS,
+                               .activation = QKV_ACTIVATION_SILU_GATED,
+                               .positions = QKV_POSITION_ROTARY,
+                               .no_bias = 1 };
     save_model(folder, &llama);
     o.folder = folder, o.new_tokens = 8;
     sweep s = measure_sweep(QKV_BENCH_GENERATE, &o, &o.length, 32, o.quick ? 256 : 4096);
@@ -96,8 +96,8 @@ static void draw_lengths(qkv_bench_opts o)
 static void draw_batches(qkv_bench_opts o)
 {
     char folder[] = "/tmp/qkv-bench-XXXXXX";
-    qkv_transformer_opts small = QKV_OPTS(qkv_transformer_opts);
-    stop_on(qkv_transformer_preset("small", 8000, &small));
+    qkv_config small = QKV_OPTS(qkv_config);
+    stop_on(qkv_config_preset("small", 8000, &small));
     save_model(folder, &small);
     o.folder = folder, o.beam = 1;
     sweep s = measure_sweep(QKV_BENCH_TRANSLATE, &o, &o.batch, 1, o.quick ? 8 : 128);

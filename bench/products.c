@@ -160,7 +160,7 @@ static void bench_layer(const layer *l, const peer *peers, bool quick, ratios *r
         qkv__samples s[CONTESTANTS] = { 0 };
         contest(&p, peers, quick, s);
         print_line(l, &p, s, r);
-        keep_line(l, &p, s, peers, qkv_threads());
+        keep_line(l, &p, s, peers, qkv_num_threads());
     }
     free(x);
     free(w);

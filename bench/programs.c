@@ -44,7 +44,7 @@ void ask_program(const question *q, const qkv_bench_row *ours)
              program, q->kind, weights_name(q->o.weights), ours->threads, (long long)q->o.batch, q->o.beam ? q->o.beam : 1,
              (long long)q->o.length, (long long)q->o.new_tokens);
     fflush(stdout);
-    qkv_threads_stop(); /* nobody waits beside it */
+    qkv_shutdown(); /* nobody waits beside it */
     FILE *f = popen(command, "r");
     while (f && fgets(line, sizeof line, f)) {
         line[strcspn(line, "\n")] = 0;

@@ -47,7 +47,7 @@ static void tell_torch(void *data, const qkv_bench_row *row)
 /* In a child of its own, and the smaller model first: the peak of the memory is then that of the row. */
 void bench_training(int threads, bool quick)
 {
-    stop_on(qkv_set_threads(threads));
+    stop_on(qkv_set_num_threads(threads));
     printf("\ntraining: a step of an encoder-decoder, Adam, smoothing 0.1, dropout 0.1\n%s\n", qkv_bench_heading());
     run_bench(QKV_BENCH_TRAIN, &(qkv_bench_opts){ .quick = quick, .repeat = quick ? 2 : 12 }, tell_torch, &quick);
 }

@@ -5,9 +5,10 @@
 
 static void print(const char *name, const qkv_tensor *x)
 {
-    printf("%s (%lld, %lld)\n", name, (long long)qkv_dim(x, 0), (long long)qkv_dim(x, 1));
-    for (int64_t i = 0; i < qkv_dim(x, 0); i++) {
-        for (int64_t j = 0; j < qkv_dim(x, 1); j++) printf(" %7.3f", (double)qkv_data(x)[i * qkv_dim(x, 1) + j]);
+    printf("%s (%lld, %lld)\n", name, (long long)qkv_tensor_dim(x, 0), (long long)qkv_tensor_dim(x, 1));
+    for (int64_t i = 0; i < qkv_tensor_dim(x, 0); i++) {
+        for (int64_t j = 0; j < qkv_tensor_dim(x, 1); j++)
+            printf(" %7.3f", (double)qkv_tensor_data(x)[i * qkv_tensor_dim(x, 1) + j]);
         printf("\n");
     }
 }
@@ -21,10 +22,10 @@ int main(void)
     qkv_tensor *x = qkv_constant(t, QKV_SHAPE(2, 3), (const float[]){ 1, 2, 3, 4, 5, 6 });
     qkv_tensor *bias = qkv_constant(t, QKV_SHAPE(3), (const float[]){ 10, 20, 30 });
 
-    qkv_tensor *sum = qkv_add(x, bias);                             /* (2,3) + (3): the bias serves every row */
-    qkv_tensor *scores = qkv_matmul(x, x, QKV_TRANSPOSE_B);         /* x x^T: how alike the tokens are */
-    qkv_tensor *weights = qkv_softmax(qkv_scale(scores, 0.1f));     /* every row sums to 1 */
-    qkv_tensor *mixed = qkv_matmul(weights, x, QKV_TRANSPOSE_NONE); /* each token becomes a mixture of all: attention by hand */
+    qkv_tensor *sum = qkv_add(x, bias);                         /* (2,3) + (3): the bias serves every row */
+    qkv_tensor *scores = qkv_matmul(x, x, QKV_TRANSPOSE_B);     /* x x^T: how alike the tokens are */
+    qkv_tensor *weights = qkv_softmax(qkv_scale(scores, 0.1f)); /* every row sums to 1 */
+    qkv_tensor *mixed = qkv_matmul(weights, x, 0);              /* each token becomes a mixture of all: attention by hand */
 
     /* No call above was checked: had one failed, its error would wait here. */
     int failed = qkv_tape_status(t) != QKV_OK;

@@ -8,7 +8,7 @@
 static qkv_tensor *f(qkv_tape *t, qkv_tensor *x)
 {
     qkv_tensor *target = qkv_constant(t, QKV_SHAPE(3), (const float[]){ 0.5f, 0, -0.5f });
-    return qkv_mean_squared_error(qkv_tanh(x), target);
+    return qkv_mse(qkv_tanh(x), target);
 }
 
 /* The slope at x[i] by moving x[i] a little both ways: slow and rough, but hard to get wrong. */
@@ -20,7 +20,7 @@ static double slope(const float x[3], int i)
         float moved[3] = { x[0], x[1], x[2] };
         moved[i] += side ? step : -step;
         qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
-        ends[side] = (double)qkv_item(f(t, qkv_constant(t, QKV_SHAPE(3), moved)));
+        ends[side] = (double)qkv_tensor_item(f(t, qkv_constant(t, QKV_SHAPE(3), moved)));
         qkv_tape_free(t);
     }
     return (ends[1] - ends[0]) / (2 * (double)step);
@@ -40,10 +40,10 @@ int main(void)
         return 1;
     }
 
-    printf("loss %.6f\n       x   gradient   by moving x\n", (double)qkv_item(loss));
+    printf("loss %.6f\n       x   gradient   by moving x\n", (double)qkv_tensor_item(loss));
     int failed = 0;
     for (int i = 0; i < 3; i++) {
-        double gradient = (double)qkv_grad(x)[i], moved = slope(values, i);
+        double gradient = (double)qkv_tensor_grad(x)[i], moved = slope(values, i);
         printf("%8.2f %10.6f %13.6f\n", (double)values[i], gradient, moved);
         failed |= !(fabs(gradient - moved) < 1e-3);
     }

@@ -10,7 +10,7 @@
 enum { DIGITS = 10, LENGTH = 8, DIM = 32, BATCH = 64, TESTS = 250, STEPS = 1000 };
 
 typedef struct model {
-    qkv_embed digit;
+    qkv_embedding digit;
     qkv_positions place;
     qkv_mha attention;
     qkv_linear out;
@@ -20,7 +20,7 @@ typedef struct model {
 static qkv_tensor *forward(const model *m, qkv_tape *t, const int32_t *ids, int64_t batch)
 {
     qkv_tensor *place = qkv_positions_forward(&m->place, t, 0, LENGTH);
-    qkv_tensor *digits = qkv_add(qkv_embed_forward(&m->digit, t, ids, batch, LENGTH), place);
+    qkv_tensor *digits = qkv_add(qkv_embedding_forward(&m->digit, t, ids, batch, LENGTH), place);
     qkv_tensor *questions = qkv_add(qkv_constant(t, QKV_SHAPE(batch, LENGTH, DIM), NULL), place);
     return qkv_linear_forward(&m->out, qkv_mha_forward(&m->attention, questions, digits, QKV_NO_MASK));
 }
@@ -80,7 +80,7 @@ static score test(const model *m, const int32_t *x, const int32_t *y, int show)
 {
     score s = { 0, 1 };
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1, .keep_attention = 1 });
-    const float *logits = qkv_data(forward(m, t, x, TESTS)), *maps = qkv_data(qkv_tape_attention(t, 0));
+    const float *logits = qkv_tensor_data(forward(m, t, x, TESTS)), *maps = qkv_tensor_data(qkv_tape_attention(t, 0));
     for (int i = 0; logits && maps && i < TESTS * LENGTH; i++) {
         s.right += best_digit(logits + i * DIGITS) == y[i];
         double weight = (double)maps[i * LENGTH + LENGTH - 1 - i % LENGTH];
@@ -96,7 +96,7 @@ int main(void)
 {
     qkv_params *p = qkv_params_new(42); /* owns every weight and its gradient */
     model m;
-    m.digit = qkv_embed_new(p, "digit", DIGITS, DIM);
+    m.digit = qkv_embedding_new(p, "digit", DIGITS, DIM);
     m.place = qkv_positions_new(p, "place", LENGTH, DIM);
     m.attention = qkv_mha_new(p, "attention", DIM, 1);
     m.out = qkv_linear_new(p, "out", DIM, DIGITS);
@@ -118,7 +118,7 @@ int main(void)
             score s = test(&m, unseen_x, unseen_y, 0);
             learned = s.right == 1 && s.mirror > 2.0 / 3;
             printf("step %4d   loss %.4f   unseen digits right %5.1f%%   attention to the mirror place at least %.2f\n", step,
-                   (double)qkv_item(loss), 100 * s.right, s.mirror);
+                   (double)qkv_tensor_item(loss), 100 * s.right, s.mirror);
         }
         qkv_tape_reset(t); /* forgets this step, keeps its memory */
     }

@@ -18,12 +18,12 @@ int main(void)
     printf("step     w     b    loss\n");
     for (int step = 0; step <= 80 && !status; step++) {
         qkv_tensor *x = qkv_constant(t, QKV_SHAPE(5, 1), xs), *y = qkv_constant(t, QKV_SHAPE(5, 1), ys);
-        qkv_tensor *loss = qkv_mean_squared_error(qkv_linear_forward(&line, x), y);
+        qkv_tensor *loss = qkv_mse(qkv_linear_forward(&line, x), y);
         status = qkv_backward(loss);                   /* d loss / d w and d loss / d b */
         if (!status) status = qkv_optimizer_step(sgd); /* one step downhill */
         if (step % 20 == 0 && !status)
-            printf("%4d  %.2f  %.2f  %6.3f\n", step, (double)qkv_item(line.weight), (double)qkv_item(line.bias),
-                   (double)qkv_item(loss));
+            printf("%4d  %.2f  %.2f  %6.3f\n", step, (double)qkv_tensor_item(line.weight), (double)qkv_tensor_item(line.bias),
+                   (double)qkv_tensor_item(loss));
         qkv_tape_reset(t);
     }
     if (status) fprintf(stderr, "%s\n", qkv_error());

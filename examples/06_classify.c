@@ -7,7 +7,7 @@
 #include <string.h>
 
 typedef struct work {
-    qkv_pairs *pairs;
+    qkv_dataset *pairs;
     qkv_model *model;
     int right, texts;
 } work;
@@ -35,16 +35,16 @@ int main(int argc, char **argv)
     long steps = argc > 3 ? atol(argv[3]) : 600;
     qkv_word_counts *words = qkv_word_counts_new_of(QKV_TOKEN_WORDS);
     qkv_tokenizer *t = qkv_word_counts_add_file(words, argv[1], 0, NULL) ? NULL : qkv_tokenizer_train(words, NULL);
-    const qkv_transformer_opts small = { .vocabulary = qkv_tokenizer_size(t),
-                                         .encoder_layers = 2,
-                                         .dim = 64,
-                                         .heads = 4,
-                                         .d_ff = 128,
-                                         .dropout = 0.1f,
-                                         .classes = 2 };
-    work w = { .pairs = qkv_pairs_new(), .model = t ? qkv_model_new(&small, 1) : NULL };
-    int ok = w.model && !qkv_model_set_tokenizers(w.model, t, NULL) && !qkv_labelled_read(argv[1], NULL, add_text, &w, NULL);
-    const qkv_objective objective = qkv_classifying(NULL, 2);
+    const qkv_config small = { .vocabulary = qkv_tokenizer_vocab_size(t),
+                               .encoder_layers = 2,
+                               .dim = 64,
+                               .heads = 4,
+                               .d_ff = 128,
+                               .dropout = 0.1f,
+                               .classes = 2 };
+    work w = { .pairs = qkv_dataset_new(), .model = t ? qkv_model_new(&small, 1) : NULL };
+    int ok = w.model && !qkv_model_set_tokenizers(w.model, t, NULL) && !qkv_read_labelled(argv[1], NULL, add_text, &w, NULL);
+    const qkv_loss objective = qkv_loss_classification(NULL, 2);
     const qkv_trainer_opts how = {
         .objective = &objective,
         .optimizer = &(qkv_optimizer_opts){ .rule = QKV_OPTIMIZER_ADAM, .beta2 = 0.98f },
@@ -53,14 +53,14 @@ int main(int argc, char **argv)
         .batches = &(qkv_batch_opts){ .max_tokens = 1024, .start = 1, .end = 2 }
     }; /* the ids of <s> and </s> */
     qkv_trainer *trainer = ok ? qkv_trainer_new(w.model, w.pairs, &how) : NULL;
-    for (qkv_progress now = { 0 }; (ok = ok && trainer) && now.step < steps && (ok = !qkv_trainer_step(trainer, &now));)
+    for (qkv_train_state now = { 0 }; (ok = ok && trainer) && now.step < steps && (ok = !qkv_trainer_step(trainer, &now));)
         if (now.step % 50 == 0) printf("step %4lld   loss %.3f\n", (long long)now.step, now.loss);
-    ok = ok && !qkv_labelled_read(argv[2], NULL, test_text, &w, NULL);
+    ok = ok && !qkv_read_labelled(argv[2], NULL, test_text, &w, NULL);
     if (ok) printf("%d of %d right: accuracy %.3f\n", w.right, w.texts, (double)w.right / w.texts);
     else fprintf(stderr, "%s\n", qkv_error());
     qkv_trainer_free(trainer);
     qkv_model_free(w.model); /* and its tokenizer */
-    qkv_pairs_free(w.pairs);
+    qkv_dataset_free(w.pairs);
     qkv_word_counts_free(words);
     return !ok;
 }

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 typedef struct work {
-    qkv_pairs *pairs;
+    qkv_dataset *pairs;
     qkv_model *model;
     qkv_nll sum; /* over the lines */
     int64_t lines;
@@ -22,7 +22,7 @@ static qkv_status measure_line(void *data, const char *text, size_t length)
 {
     work *w = data;
     w->lines++;
-    return qkv_measure_text(w->model, text, length, 128, 0, &w->sum);
+    return qkv_log_likelihood(w->model, text, length, 128, 0, &w->sum);
 }
 
 int main(int argc, char **argv)
@@ -31,17 +31,17 @@ int main(int argc, char **argv)
     long steps = argc > 3 ? atol(argv[3]) : 400;
     qkv_word_counts *words = qkv_word_counts_new_of(QKV_TOKEN_WORDS);
     qkv_tokenizer *t = qkv_word_counts_add_file(words, argv[1], 0, NULL) ? NULL : qkv_tokenizer_train(words, NULL);
-    const qkv_transformer_opts small = { .vocabulary = qkv_tokenizer_size(t),
-                                         .decoder_layers = 2,
-                                         .dim = 64,
-                                         .heads = 4,
-                                         .d_ff = 128,
-                                         .pre_norm = 1,
-                                         .positions = QKV_POSITION_ROTARY };
-    work w = { .pairs = qkv_pairs_new(), .model = t ? qkv_model_new(&small, 1) : NULL };
+    const qkv_config small = { .vocabulary = qkv_tokenizer_vocab_size(t),
+                               .decoder_layers = 2,
+                               .dim = 64,
+                               .heads = 4,
+                               .d_ff = 128,
+                               .pre_norm = 1,
+                               .positions = QKV_POSITION_ROTARY };
+    work w = { .pairs = qkv_dataset_new(), .model = t ? qkv_model_new(&small, 1) : NULL };
     int ok = w.model && !qkv_model_set_tokenizers(w.model, t, NULL) &&
-             !qkv_documents_read(argv[1], QKV_DOCUMENT_LINES, 0, add_line, &w, NULL);
-    const qkv_objective objective = qkv_generating();
+             !qkv_read_documents(argv[1], QKV_DOCUMENT_LINES, 0, add_line, &w, NULL);
+    const qkv_loss objective = qkv_loss_language_model();
     const qkv_trainer_opts how = {
         .objective = &objective,
         .optimizer = &(qkv_optimizer_opts){ .rule = QKV_OPTIMIZER_ADAM, .beta2 = 0.98f },
@@ -50,9 +50,9 @@ int main(int argc, char **argv)
         .batches = &(qkv_batch_opts){ .max_tokens = 1024, .bare = 1 }
     };
     qkv_trainer *trainer = ok ? qkv_trainer_new(w.model, w.pairs, &how) : NULL;
-    for (qkv_progress now = { 0 }; (ok = ok && trainer) && now.step < steps && (ok = !qkv_trainer_step(trainer, &now));)
+    for (qkv_train_state now = { 0 }; (ok = ok && trainer) && now.step < steps && (ok = !qkv_trainer_step(trainer, &now));)
         if (now.step % 50 == 0) printf("step %4lld   loss %.3f\n", (long long)now.step, now.loss);
-    ok = ok && !qkv_documents_read(argv[2], QKV_DOCUMENT_LINES, 0, measure_line, &w, NULL);
+    ok = ok && !qkv_read_documents(argv[2], QKV_DOCUMENT_LINES, 0, measure_line, &w, NULL);
     if (ok) printf("%.3f nats a line\n", w.sum.nats / (double)w.lines);
     qkv_generated line = { 0 };
     for (qkv_generate_opts o = { .temperature = 1, .seed = 1 }; ok && o.sample < 5; o.sample++)
@@ -61,7 +61,7 @@ int main(int argc, char **argv)
     qkv_generated_free(&line);
     qkv_trainer_free(trainer);
     qkv_model_free(w.model); /* and its tokenizer */
-    qkv_pairs_free(w.pairs);
+    qkv_dataset_free(w.pairs);
     qkv_word_counts_free(words);
     return !ok;
 }

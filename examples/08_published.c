@@ -26,7 +26,7 @@ static qkv_status generate(const qkv_model *m, const char *text)
 static qkv_status fill(const qkv_model *m, const char *text)
 {
     qkv_filled found = { 0 };
-    qkv_status status = qkv_fill(m, text, strlen(text), 3, &found);
+    qkv_status status = qkv_fill_mask(m, text, strlen(text), 3, &found);
     for (int i = 0; !status && i < found.n_best; i++) printf("%.4f  %s\n", found.best[i].p, found.best[i].text);
     qkv_filled_free(&found);
     return status;
@@ -36,8 +36,8 @@ static qkv_status look(const qkv_model *m, const char *text, int can) /* a row o
 {
     qkv_matrix row = { 0 };
     const qkv_texts texts = { .texts = &text, .n = 1 };
-    int names = can & QKV_ABILITY_CLASSIFY;
-    qkv_status status = names ? qkv_classify(m, &texts, NULL, &row) : qkv_embed_texts(m, &texts, NULL, &row);
+    int names = can & QKV_CAN_CLASSIFY;
+    qkv_status status = names ? qkv_classify(m, &texts, NULL, &row) : qkv_embed(m, &texts, NULL, &row);
     for (int64_t i = 0; !status && i < row.width; i++)
         printf("%s%s%.4f%s", names ? qkv_model_label(m, i) : "", names ? "  " : "", (double)row.data[i], names ? "\n" : " ");
     qkv_matrix_free(&row);
@@ -48,12 +48,12 @@ int main(int argc, char **argv)
 {
     if (argc != 3) return fprintf(stderr, "usage: 08_published DIR TEXT\n"), 2;
     qkv_model *m = qkv_model_load(argv[1]);
-    int can = m ? qkv_model_info_of(m)->can : 0;
-    qkv_status status = !m                            ? qkv_error_status()
-                        : can & QKV_ABILITY_TRANSLATE ? translate(m, argv[2])
-                        : can & QKV_ABILITY_GENERATE  ? generate(m, argv[2])
-                        : can & QKV_ABILITY_FILL      ? fill(m, argv[2])
-                                                      : look(m, argv[2], can);
+    int can = m ? qkv_model_get_info(m)->can : 0;
+    qkv_status status = !m                        ? qkv_error_status()
+                        : can & QKV_CAN_TRANSLATE ? translate(m, argv[2])
+                        : can & QKV_CAN_GENERATE  ? generate(m, argv[2])
+                        : can & QKV_CAN_FILL      ? fill(m, argv[2])
+                                                  : look(m, argv[2], can);
     if (status) fprintf(stderr, "%s\n", qkv_error());
     return qkv_model_free(m), (int)status;
 }

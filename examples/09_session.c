@@ -21,21 +21,21 @@ static qkv_status continue_twice(qkv_session *s, const int32_t *prompt)
     qkv_status status = qkv_session_start(s, 1);
     if (!status) status = qkv_session_read(s, prompt, &n, QKV_LOGITS_LAST); /* one forward for the whole prompt */
     if (status) return status;
-    int32_t next[ROWS] = { choose(qkv_data(qkv_session_logits(s)), -1) };
-    next[1] = choose(qkv_data(qkv_session_logits(s)), next[0]);
+    int32_t next[ROWS] = { choose(qkv_tensor_data(qkv_session_logits(s)), -1) };
+    next[1] = choose(qkv_tensor_data(qkv_session_logits(s)), next[0]);
     status = qkv_session_select(s, (const int64_t[ROWS]){ 0, 0 },
                                 ROWS); /* the prompt's keys and values are shared, not copied */
     for (int i = 0; i < STEPS && !status; i++) {
         printf("%2d %2d\n", next[0], next[1]);
         status = qkv_session_step(s, next); /* one token of each row */
-        for (int r = 0; r < ROWS && !status; r++) next[r] = choose(qkv_data(qkv_session_logits(s)) + r * VOCABULARY, -1);
+        for (int r = 0; r < ROWS && !status; r++) next[r] = choose(qkv_tensor_data(qkv_session_logits(s)) + r * VOCABULARY, -1);
     }
     return status;
 }
 
 int main(void)
 {
-    const qkv_transformer_opts o = {
+    const qkv_config o = {
         .vocabulary = VOCABULARY, .decoder_layers = 2, .dim = 32, .heads = 4, .d_ff = 64, .pre_norm = 1, .untied = 1
     };
     const int32_t prompt[PROMPT] = { 3, 1, 4, 1, 5, 9 };

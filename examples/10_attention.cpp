@@ -9,7 +9,7 @@ int main()
     qkv_tape *t = qkv_tape_new(nullptr);
     qkv_tensor *y = qkv_attention(qkv_constant(t, QKV_SHAPE(2, 2), q), qkv_constant(t, QKV_SHAPE(2, 2), k),
                                   qkv_constant(t, QKV_SHAPE(2, 2), v), QKV_CAUSAL);
-    if (y) std::printf("%.4f %.4f\n%.4f %.4f\n", qkv_data(y)[0], qkv_data(y)[1], qkv_data(y)[2], qkv_data(y)[3]);
+    if (y) std::printf("%.4f %.4f\n%.4f %.4f\n", qkv_tensor_data(y)[0], qkv_tensor_data(y)[1], qkv_tensor_data(y)[2], qkv_tensor_data(y)[3]);
     else std::fprintf(stderr, "%s\n", qkv_error());
     qkv_tape_free(t);
     return y == nullptr;

@@ -16,12 +16,12 @@ static qkv_status validate(void *valid, const qkv_model *m, qkv_run_score *out)
     return status;
 }
 
-static void report(void *data, const qkv_run_event *e)
+static void report(void *data, const qkv_train_event *e)
 {
     (void)data;
-    if (e->kind == QKV_RUN_EVENT_RESUME) printf("resumed after step %lld\n", (long long)e->at.step);
-    if (e->kind == QKV_RUN_EVENT_VALIDATION) printf("step %lld: %s\n", (long long)e->at.step, e->score->words);
-    if (e->kind == QKV_RUN_EVENT_END) printf("%s after step %lld\n", e->reason, (long long)e->at.step);
+    if (e->kind == QKV_EVENT_RESUME) printf("resumed after step %lld\n", (long long)e->at.step);
+    if (e->kind == QKV_EVENT_VALIDATION) printf("step %lld: %s\n", (long long)e->at.step, e->score->words);
+    if (e->kind == QKV_EVENT_END) printf("%s after step %lld\n", e->reason, (long long)e->at.step);
 }
 
 int main(int argc, char **argv)
@@ -29,24 +29,29 @@ int main(int argc, char **argv)
     if (argc < 5) return fprintf(stderr, "usage: 11_train FOLDER TRAIN.tsv VALID.tsv STEPS\n"), QKV_USAGE;
     qkv_word_counts *words = qkv_word_counts_new();
     qkv_status status = qkv_word_counts_add_corpus(words, words, argv[2], NULL, NULL, NULL);
-    qkv_tokenizer *t = status ? NULL : qkv_tokenizer_train(words, &(qkv_bpe_opts){ .vocabulary = 1100 });
-    qkv_transformer_opts tiny = QKV_OPTS(qkv_transformer_opts);
-    if (t) status = qkv_transformer_preset("tiny", qkv_tokenizer_size(t), &tiny);
+    qkv_tokenizer *t = status ? NULL : qkv_tokenizer_train(words, &(qkv_tokenizer_opts){ .vocabulary = 1100 });
+    qkv_config tiny = QKV_OPTS(qkv_config);
+    if (t) status = qkv_config_preset("tiny", qkv_tokenizer_vocab_size(t), &tiny);
     qkv_model *m = t && !status ? qkv_model_new(&tiny, 1) : NULL;
-    qkv_pairs *train = qkv_pairs_new(), *valid = qkv_pairs_new();
+    qkv_dataset *train = qkv_dataset_new(), *valid = qkv_dataset_new();
     if (!m) status = qkv_error_status();
-    if (!status) status = qkv_pairs_add_corpus(train, t, t, argv[2], NULL, NULL, NULL);
-    if (!status) status = qkv_pairs_add_corpus(valid, t, t, argv[3], NULL, NULL, NULL);
+    if (!status) status = qkv_dataset_add_files(train, t, t, argv[2], NULL, NULL, NULL);
+    if (!status) status = qkv_dataset_add_files(valid, t, t, argv[3], NULL, NULL, NULL);
     if (!status && !(status = qkv_model_set_tokenizers(m, t, NULL))) t = NULL; /* the model owns it */
-    const qkv_trainer_opts how = { .optimizer = &(qkv_optimizer_opts){ .rule = QKV_OPTIMIZER_ADAM, .beta2 = 0.98f, .eps = 1e-9f },
-                                   .schedule = { .kind = QKV_SCHEDULE_PAPER, .lr = 1, .warmup = 200, .dim = tiny.dim },
-                                   .batches = &batches, .smoothing = 0.1f, .clip = 1 };
-    qkv_run_opts run = { .folder = argv[1], .trainer = &how, .steps = atol(argv[4]), .validate = validate, .each = report, .data = valid };
-    run.resume = qkv_run_check(&run) != QKV_OK; /* the folder holds a training */
-    if (!status) status = qkv_run(m, train, &run, NULL);
+    const qkv_trainer_opts how = { .optimizer = &(
+                                       qkv_optimizer_opts){ .rule = QKV_OPTIMIZER_ADAM, .beta2 = 0.98f, .eps = 1e-9f },
+                                   .schedule = { .kind = QKV_SCHEDULE_INVERSE_SQRT, .lr = 1, .warmup = 200, .dim = tiny.dim },
+                                   .batches = &batches,
+                                   .smoothing = 0.1f,
+                                   .clip = 1 };
+    qkv_train_opts run = {
+        .folder = argv[1], .trainer = &how, .steps = atol(argv[4]), .validate = validate, .each = report, .data = valid
+    };
+    run.resume = qkv_train_check(&run) != QKV_OK; /* the folder holds a training */
+    if (!status) status = qkv_train(m, train, &run, NULL);
     if (status) fprintf(stderr, "%s\n", qkv_error());
-    qkv_pairs_free(train);
-    qkv_pairs_free(valid);
+    qkv_dataset_free(train);
+    qkv_dataset_free(valid);
     qkv_model_free(m);
     qkv_tokenizer_free(t);
     qkv_word_counts_free(words);

@@ -14,8 +14,8 @@ static qkv_model *make_model(void)
     static const char text[] = "user assistant system the cat sat on the mat and the dog sat on the cat";
     qkv_word_counts *w = qkv_word_counts_new();
     qkv_tokenizer *t = w && !qkv_word_counts_add(w, text, strlen(text)) ? qkv_tokenizer_train(w, NULL) : NULL;
-    const qkv_transformer_opts o = {
-        .vocabulary = qkv_tokenizer_size(t), .decoder_layers = 2, .dim = 32, .heads = 4, .d_ff = 64, .pre_norm = 1
+    const qkv_config o = {
+        .vocabulary = qkv_tokenizer_vocab_size(t), .decoder_layers = 2, .dim = 32, .heads = 4, .d_ff = 64, .pre_norm = 1
     };
     qkv_model *m = t ? qkv_model_new(&o, 7) : NULL;
     qkv_word_counts_free(w);
@@ -55,6 +55,6 @@ int main(int argc, char **argv)
     if (status) fprintf(stderr, "%s\n", qkv_error());
     qkv_chat_free(c);
     qkv_model_free(m);
-    qkv_threads_stop();
+    qkv_shutdown();
     return (int)status;
 }

@@ -23,7 +23,7 @@ static qkv_status continue_ids(qkv_session *s, const qkv_ids *prompt, int64_t vo
     qkv_status status = qkv_session_start(s, 1);
     if (!status) status = qkv_session_read(s, prompt->ids, &count, QKV_LOGITS_LAST);
     while (!status && *n < most) {
-        room[*n] = likeliest(qkv_data(qkv_session_logits(s)), vocabulary);
+        room[*n] = likeliest(qkv_tensor_data(qkv_session_logits(s)), vocabulary);
         if (room[*n] == end) break;
         status = qkv_session_step(s, &room[(*n)++]);
     }
@@ -36,13 +36,13 @@ int main(int argc, char **argv)
     size_t n = argc > 3 ? (size_t)atoi(argv[3]) : 20;
     qkv_special_tokens special;
     qkv_ids ids = { 0 };
-    qkv_text text = { 0 };
+    qkv_buffer text = { 0 };
     int32_t *all = NULL;
     qkv_model *m = qkv_model_load(argv[1]);
     qkv_session *s = m ? qkv_session_new(m, NULL) : NULL;
     qkv_status status = s ? qkv_model_special_tokens(m, &special) : qkv_error_status();
     /* Adds the model's start token, such as <s>; qkv_tokenizer_encode() does not know the model. */
-    if (!status) status = qkv_model_read_side(m, QKV_SIDE_TARGET, argv[2], strlen(argv[2]), 0, &ids);
+    if (!status) status = qkv_model_tokenize(m, QKV_SIDE_TARGET, argv[2], strlen(argv[2]), 0, &ids);
     if (!status && !(all = malloc((ids.n + n) * sizeof *all))) status = QKV_MEMORY;
     if (!status) {
         memcpy(all, ids.ids, ids.n * sizeof *all);
@@ -53,7 +53,7 @@ int main(int argc, char **argv)
     if (status) fprintf(stderr, "%s\n", qkv_error());
     else printf("%s\n", text.data);
     free(all);
-    qkv_text_free(&text);
+    qkv_buffer_free(&text);
     qkv_ids_free(&ids);
     qkv_session_free(s);
     qkv_model_free(m);

@@ -21,10 +21,10 @@ if command -v abidw >/dev/null && command -v abidiff >/dev/null; then
     if [ "${QKV_ABI:-}" = renew ]; then gzip -9n <"$folder/now.xml" >"$golden" && echo "renewed $golden"; fi
     gunzip -c "$golden" >"$folder/then.xml"
     same "the ABI is as it was (docs/api.md says what to do when it is not)" "" "$(abidiff "$folder/then.xml" "$folder/now.xml" 2>&1)"
-    sed 's/int64_t n_best/int n_best/; s/qkv_threads_stop/qkv_threads_end/' "$folder/declared.c" >"$folder/other.c"
+    sed 's/int64_t n_best/int n_best/; s/qkv_shutdown/qkv_threads_end/' "$folder/declared.c" >"$folder/other.c"
     "$@" -std=c11 -g -O0 -ffile-prefix-map="$folder=." -shared -fPIC -fvisibility=hidden -I "$root/include" -o "$folder/other.so" "$folder/other.c" 2>/dev/null
     abidw --headers-dir "$root/include" "$folder/other.so" >"$folder/other.xml"
-    contains "another one would be noticed" "$(abidiff "$folder/then.xml" "$folder/other.xml" 2>&1)" qkv_threads_stop
+    contains "another one would be noticed" "$(abidiff "$folder/then.xml" "$folder/other.xml" 2>&1)" qkv_shutdown
 else
     skipped "the ABI: there is no abidiff (Debian's abigail-tools)"
 fi

@@ -39,7 +39,8 @@ static qkv_status write_golden(const char *folder, const qkv_tensor *logits)
         { "lengths", 1, (int64_t[]){ ROWS }, ROWS, lengths, NULL, NULL, NULL },
         { "target", 2, (int64_t[]){ ROWS, TARGET }, ROWS * TARGET, target, NULL, NULL, NULL },
         { "target_lengths", 1, (int64_t[]){ ROWS }, ROWS, target_lengths, NULL, NULL, NULL },
-        { "logits", 3, (int64_t[]){ ROWS, qkv_dim(logits, 1), SIZE }, qkv_count(logits), qkv_data(logits), NULL, NULL, NULL },
+        { "logits", 3, (int64_t[]){ ROWS, qkv_tensor_dim(logits, 1), SIZE }, qkv_tensor_count(logits), qkv_tensor_data(logits),
+          NULL, NULL, NULL },
     };
     snprintf(path, sizeof path, "%s/golden.safetensors", folder);
     return qkv__safetensors_write(path, 5, all, 0, NULL);
@@ -47,7 +48,7 @@ static qkv_status write_golden(const char *folder, const qkv_tensor *logits)
 
 static const struct shape {
     const char *family;
-    qkv_transformer_opts o;
+    qkv_config o;
 } shapes[] = {
 #define SHAPE .vocabulary = SIZE, .encoder_layers = 2, .dim = 24, .heads = 4, .d_ff = 40
 #define TRANSLATOR .decoder_layers = 3, .positions = QKV_POSITION_SINUSOID_HALVES, .activation = QKV_ACTIVATION_SILU
@@ -77,6 +78,6 @@ int main(int argc, char **argv)
     if (status) fprintf(stderr, "export_family: %s\n", qkv_error());
     qkv_tape_free(t);
     qkv_model_free(m);
-    qkv_threads_stop();
+    qkv_shutdown();
     return (int)status;
 }

@@ -55,11 +55,11 @@ static inline long each_allocation_fails(qkv_status (*run)(void))
 {
     const qkv__memory table = { failing_alloc, failing_release };
     long n = 0;
-    qkv_threads_stop();
+    qkv_shutdown();
     qkv__set_memory(&table);
     for (failing = (struct failing){ .fail_at = n };; failing = (struct failing){ .fail_at = ++n }) {
         qkv_status status = run();
-        qkv_threads_stop();
+        qkv_shutdown();
         assert_int_equal(failing.held, 0);
         assert_int_equal(status, failing.failed ? QKV_MEMORY : QKV_OK);
         if (!failing.failed) break;

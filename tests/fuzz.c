@@ -24,7 +24,7 @@ static const char *put_input(const char *name, const uint8_t *data, size_t size)
 /* ---- config.json, of every family and ours ---- */
 
 /* What other programs would read of it again. */
-static void write_options(const qkv__family *f, const qkv_transformer_opts *o)
+static void write_options(const qkv__family *f, const qkv_config *o)
 {
     qkv__json_writer w = { .style = QKV__JSON_LINES, .replaces = true };
     qkv__json_open_object(&w, NULL);
@@ -33,7 +33,7 @@ static void write_options(const qkv__family *f, const qkv_transformer_opts *o)
     qkv__json_writer_free(&w);
 }
 
-static void make_model(const qkv__family *f, const qkv__published *p, const qkv_transformer_opts *o)
+static void make_model(const qkv__family *f, const qkv__published *p, const qkv_config *o)
 {
     enum { MOST_LAYERS = 64 };
     if (o->encoder_layers > MOST_LAYERS || o->decoder_layers > MOST_LAYERS) return;
@@ -52,7 +52,7 @@ static void read_config(const uint8_t *data, size_t size)
     const char *type = qkv__model_type(config);
     const qkv__published p = { .path = "config.json", .config = config, .weights = &nothing };
     const qkv__family *f = type ? qkv__family_find(type) : NULL;
-    qkv_transformer_opts o;
+    qkv_config o;
     qkv__labels labels = { 0 };
     qkv__config_extras extras;
     if (f && f->variant) f = f->variant(&p, NULL);
@@ -76,10 +76,10 @@ static void use_tokenizer(qkv_tokenizer *t)
     static const char text[] = " The <s>cat e\xCC\x81 \xE6\x88\x91 [MASK] \xF0\x9F\x98\x80 12\t\n";
     const qkv_encode_opts opts = { .specials = 1, .with_special_tokens = 1 };
     qkv_ids ids = { 0 };
-    qkv_text back = { 0 };
+    qkv_buffer back = { 0 };
     if (t && !qkv_tokenizer_encode(t, text, strlen(text), &opts, &ids)) qkv_tokenizer_decode(t, ids.ids, ids.n, 0, &back);
     qkv_ids_free(&ids);
-    qkv_text_free(&back);
+    qkv_buffer_free(&back);
     qkv_tokenizer_free(t);
 }
 
@@ -177,11 +177,11 @@ static void read_template(const uint8_t *data, size_t size)
                                "\"tools\": [{\"type\": \"function\", \"function\": {\"name\": \"f\", \"parameters\": {}}}], "
                                "\"add_generation_prompt\": true, \"bos_token\": \"<s>\", \"eos_token\": \"</s>\"}";
     const qkv_chat_render_opts opts = { .size = sizeof opts, .now = 1700000000, .most_steps = 20000 };
-    qkv_text out = { 0 };
+    qkv_buffer out = { 0 };
     qkv_chat_template *t = qkv_chat_template_new((const char *)data, size);
     if (t) qkv_chat_template_render(t, talk, strlen(talk), &opts, &out);
     qkv_chat_template_free(t);
-    qkv_text_free(&out);
+    qkv_buffer_free(&out);
 }
 
 static const struct {

@@ -16,7 +16,7 @@ done
 {
     echo '#include <qkv/nn.h>'
     echo 'const struct { const char *key; size_t at; } keys[] = {'
-    echo '#define QKV_OPTION(member, kind, key, ...) { key, offsetof(qkv_transformer_opts, member) },'
+    echo '#define QKV_OPTION(member, kind, key, ...) { key, offsetof(qkv_config, member) },'
     echo '#include <qkv/transformer.def>'
     echo '};'
 } >"$folder/options.h"
@@ -32,14 +32,14 @@ code() { cat "$@" | tr '\n' ' ' | sed 's,/\*[^*]*\**\([^/*][^*]*\*\**\)*/, ,g; s
 names() { code "$@" | grep -oiE '\bqkv_[a-z0-9_]+' | sort -u; }
 twins() { awk '{ low = tolower($0); if (low in seen) print seen[low], $0; seen[low] = $0 }'; }
 names "$root"/include/qkv/*.h >"$folder/names"
-contains "names are found" "$(cat "$folder/names")" QKV_SHAPE qkv_dims qkv_translate_opts QKV_ABILITY_EMBED
+contains "names are found" "$(cat "$folder/names")" QKV_SHAPE qkv_tensor_shape qkv_translate_opts QKV_CAN_EMBED
 same "no internal name is shown" "" "$(grep '^qkv__' "$folder/names")"
 same "no two names differ by case alone" "" "$(twins <"$folder/names")"
 # Functions that comments and the table of docs/api.md call.
 code "$root"/include/qkv/*.h | grep -oE '\bqkv_[a-z0-9_]+\(' | sort -u >"$folder/functions"
 { cat "$root"/include/qkv/*.h | grep -oE '\bqkv_[a-z0-9_]+\(\)' | tr -d ')'
     grep '^|' "$root/docs/api.md" | grep -oE '`qkv_[a-z0-9_]+`' | sed 's/`\(.*\)`/\1(/'; } | sort -u >"$folder/called"
-contains "calls are found" "$(cat "$folder/called")" "qkv_translate(" "qkv_run("
+contains "calls are found" "$(cat "$folder/called")" "qkv_translate(" "qkv_train("
 same "what comments and docs/api.md call is declared" "" "$(comm -13 "$folder/functions" "$folder/called")"
 same "two that do would be noticed" "QKV_WORDS qkv_words" "$(printf 'QKV_WORDS\nqkv_word\nqkv_words\n' | twins)"
 

@@ -35,9 +35,9 @@ int main(void)
     int64_t shape[] = { 1, 1 };
     qkv_tensor *x = qkv_constant(t, 2, shape, one);
     qkv_mask mask = { 0 };
-    printf("%s %g\n", qkv_version(), (double)qkv_item(qkv_attention(x, x, x, mask)));
+    printf("%s %g\n", qkv_version(), (double)qkv_tensor_item(qkv_attention(x, x, x, mask)));
     qkv_tape_free(t);
-    qkv_threads_stop();
+    qkv_shutdown();
     return 0;
 }
 END

@@ -11,7 +11,8 @@ static qkv_tokenizer *learn(const char *path)
 {
     qkv_word_counts *w = qkv_word_counts_new();
     qkv_tokenizer *t = NULL;
-    if (w && !qkv_word_counts_add_file(w, path, 1, NULL)) t = qkv_tokenizer_train(w, &(qkv_bpe_opts){ .vocabulary = 330 });
+    if (w && !qkv_word_counts_add_file(w, path, 1, NULL))
+        t = qkv_tokenizer_train(w, &(qkv_tokenizer_opts){ .vocabulary = 330 });
     qkv_word_counts_free(w);
     return t;
 }
@@ -19,9 +20,7 @@ static qkv_tokenizer *learn(const char *path)
 /* Larger weights than usual, so that the model has opinions. */
 static qkv_model *make(const char *kind, int64_t vocabulary)
 {
-    qkv_transformer_opts o = {
-        .vocabulary = vocabulary, .encoder_layers = 1, .decoder_layers = 2, .dim = 16, .heads = 2, .d_ff = 32
-    };
+    qkv_config o = { .vocabulary = vocabulary, .encoder_layers = 1, .decoder_layers = 2, .dim = 16, .heads = 2, .d_ff = 32 };
     if (strstr(kind, "encoder")) o.decoder_layers = 0;
     if (strstr(kind, "decoder")) o.encoder_layers = 0;
     if (strstr(kind, "learned")) o.positions = QKV_POSITION_LEARNED, o.max_positions = 12;
@@ -36,7 +35,7 @@ int main(int argc, char **argv)
 {
     if (argc != 4) return 2;
     qkv_tokenizer *t = learn(argv[3]);
-    qkv_model *m = t ? make(argv[2], qkv_tokenizer_size(t)) : NULL;
+    qkv_model *m = t ? make(argv[2], qkv_tokenizer_vocab_size(t)) : NULL;
     qkv_status status = m ? QKV_OK : qkv_error_status();
     if (!status && !strstr(argv[2], "ids")) {
         status = qkv_model_set_tokenizers(m, t, NULL);
@@ -47,6 +46,6 @@ int main(int argc, char **argv)
     if (status) fprintf(stderr, "make_model: %s\n", qkv_error());
     qkv_model_free(m);
     qkv_tokenizer_free(t);
-    qkv_threads_stop();
+    qkv_shutdown();
     return (int)status;
 }

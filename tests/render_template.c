@@ -24,7 +24,7 @@ static char *read_whole(const char *path, size_t *length)
 
 int main(int argc, char **argv)
 {
-    qkv_text out = { 0 };
+    qkv_buffer out = { 0 };
     size_t source_length, length;
     qkv_chat_render_opts opts = { .size = sizeof opts };
     if (argc < 3) return 2;
@@ -36,6 +36,6 @@ int main(int argc, char **argv)
     qkv_chat_template_free(t);
     free(source);
     free(variables);
-    qkv_text_free(&out);
+    qkv_buffer_free(&out);
     return 0;
 }

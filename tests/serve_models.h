@@ -20,7 +20,7 @@ static inline qkv_tokenizer *learn_tokens(void)
     qkv_status status = w ? QKV_OK : qkv_error_status();
     for (size_t i = 0; i < sizeof corpus / sizeof *corpus && !status; i++)
         status = qkv_word_counts_add(w, corpus[i], strlen(corpus[i]));
-    if (!status) t = qkv_tokenizer_train(w, &(qkv_bpe_opts){ .vocabulary = 330, .min_count = 1 });
+    if (!status) t = qkv_tokenizer_train(w, &(qkv_tokenizer_opts){ .vocabulary = 330, .min_count = 1 });
     qkv_word_counts_free(w);
     return t;
 }
@@ -30,7 +30,7 @@ static inline void sharpen(qkv_model *m, int64_t dim)
 {
     qkv_params *p = qkv_model_params(m);
     for (int64_t i = 0; i < qkv_params_block(p); i++) qkv_params_data(p)[i] *= 1.7f;
-    float *end = qkv_data(qkv_params_find(p, "embed.weight")) + 2 * dim;
+    float *end = qkv_tensor_data(qkv_params_find(p, "embed.weight")) + 2 * dim;
     for (int64_t i = 0; i < dim; i++) end[i] *= 0.3f;
 }
 
@@ -38,7 +38,7 @@ static inline qkv_model *make_served(int kind)
 {
     static const char *const labels[] = { "good", "bad", "so so" };
     qkv_tokenizer *t = learn_tokens();
-    qkv_transformer_opts o = { .vocabulary = qkv_tokenizer_size(t), .dim = 16, .heads = 2, .d_ff = 32 };
+    qkv_config o = { .vocabulary = qkv_tokenizer_vocab_size(t), .dim = 16, .heads = 2, .d_ff = 32 };
     if (kind != MODEL_LANGUAGE) o.encoder_layers = 2;
     if (kind == MODEL_PAIR || kind == MODEL_LANGUAGE) o.decoder_layers = 2;
     if (kind == MODEL_CLASSES) o.classes = 3;
@@ -77,7 +77,7 @@ static inline int stop_servers(void **state)
         qkv_server_free(servers[kind]);
         qkv_model_free(models[kind]);
     }
-    qkv_threads_stop();
+    qkv_shutdown();
     return 0;
 }
 

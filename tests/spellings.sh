@@ -44,7 +44,7 @@ refused_line() {
 }
 echo '/* "<s>" begins a text,
  * "</s>" ends it */ int a = ids[MASK]; // [MASK]' >"$folder/p/src/token/right.c"
-refused_line "a spelling in the library" src/token/a.c 'int32_t id = qkv_tokenizer_find(t, "<s>");'
+refused_line "a spelling in the library" src/token/a.c 'int32_t id = qkv_tokenizer_id(t, "<s>");'
 refused_line "in a sentence" src/token/a.h 'return fail(QKV_USAGE, /* says */ "a \"text\" needs a token </s> to end with");'
 refused_line "BERT's, in the command" app/cli/a.c '    .help = "such as [CLS]",'
 refused_line "in a list" src/token/a.def 'X(gpt2, "<|endoftext|>")'

@@ -18,7 +18,7 @@ enum { MODELS = 10, MOST_AREAS = 400 };
 
 typedef struct named_model {
     const char *name;
-    qkv_transformer_opts o;
+    qkv_config o;
 } named_model;
 
 /* The presets, and the shapes of a BERT, a GPT-2, a Llama and a classifier. */
@@ -28,7 +28,7 @@ static int list_models(named_model models[MODELS])
     int n = 0;
     for (; n < 3; n++) {
         models[n] = (named_model){ .name = presets[n] };
-        assert_int_equal(qkv_transformer_preset(presets[n], 37000, &models[n].o), QKV_OK);
+        assert_int_equal(qkv_config_preset(presets[n], 37000, &models[n].o), QKV_OK);
     }
     models[n++] = (named_model){ "bert",
                                  { .vocabulary = 30522,
@@ -88,7 +88,7 @@ static int list_models(named_model models[MODELS])
                                    .activation = QKV_ACTIVATION_GELU_GATED,
                                    .no_first_norm = 1 } };
     models[n++] = (named_model){ "t5",
-                                 { .size = sizeof(qkv_transformer_opts),
+                                 { .size = sizeof(qkv_config),
                                    .vocabulary = 32128,
                                    .encoder_layers = 12,
                                    .decoder_layers = 12,
@@ -105,7 +105,7 @@ static int list_models(named_model models[MODELS])
                                    .attention_scale = 1,
                                    .activation = QKV_ACTIVATION_GELU_TANH_GATED } };
     models[n++] = (named_model){ "albert",
-                                 { .size = sizeof(qkv_transformer_opts),
+                                 { .size = sizeof(qkv_config),
                                    .vocabulary = 30000,
                                    .encoder_layers = 12,
                                    .dim = 768,
@@ -207,7 +207,7 @@ static void nothing_lies_over_anything(void **state)
 /* ---- weights ---- */
 
 /* The same model in small, so that it can be made. */
-static qkv_transformer_opts shrunk(qkv_transformer_opts o)
+static qkv_config shrunk(qkv_config o)
 {
     o.vocabulary = 50;
     o.dim = 32;
@@ -226,7 +226,7 @@ static void every_weight_is_counted(void **state)
     named_model models[MODELS];
     int n = list_models(models);
     for (int i = 0; i < 4 * n; i++) {
-        qkv_transformer_opts o = shrunk(models[i / 4].o);
+        qkv_config o = shrunk(models[i / 4].o);
         if (i % 4 == 1) o.untied = o.output_bias = 1;
         if (i % 4 == 2) o.pre_norm = !o.pre_norm, o.no_bias = 1, o.qkv_bias = 1, o.no_first_norm = 0;
         if (i % 4 == 3 && o.head) o.classes = 3, o.pooler = o.embed_dim ? QKV_POOLER_GELU : QKV_POOLER_HEAD;
@@ -244,13 +244,13 @@ static void every_weight_is_counted(void **state)
 
 /* ---- what is said ---- */
 
-static void has_all(const qkv_transformer_opts *o, const char *const *pieces)
+static void has_all(const qkv_config *o, const char *const *pieces)
 {
-    qkv_text text = { 0 };
+    qkv_buffer text = { 0 };
     assert_int_equal(qkv_model_drawing_text(o, NULL, &text), QKV_OK);
     for (; *pieces; pieces++)
         if (!strstr(text.data, *pieces)) fail_msg("\"%s\" is missing in\n%s", *pieces, text.data);
-    qkv_text_free(&text);
+    qkv_buffer_free(&text);
 }
 
 static void every_part_is_told(void **state)
@@ -275,19 +275,18 @@ static void every_part_is_told(void **state)
 static void what_makes_no_model_is_refused(void **state)
 {
     (void)state;
-    qkv_text text = { 0 };
-    qkv_transformer_opts o = { .vocabulary = 10, .dim = 8, .heads = 2, .d_ff = 8 };
+    qkv_buffer text = { 0 };
+    qkv_config o = { .vocabulary = 10, .dim = 8, .heads = 2, .d_ff = 8 };
     assert_int_equal(qkv_model_drawing_text(&o, NULL, &text), QKV_USAGE);
     o.encoder_layers = 1;
     assert_int_equal(qkv_model_drawing_text(&o, NULL, &text), QKV_OK);
     o.heads = 0;
     assert_int_equal(qkv_picture_model("/tmp/x.png", &o, NULL), QKV_USAGE);
-    assert_int_equal(
-        qkv_picture_model("/tmp/x.gif",
-                          &(qkv_transformer_opts){ .vocabulary = 1, .encoder_layers = 1, .dim = 1, .heads = 1, .d_ff = 1 },
-                          NULL),
-        QKV_UNSUPPORTED);
-    qkv_text_free(&text);
+    assert_int_equal(qkv_picture_model("/tmp/x.gif",
+                                       &(qkv_config){ .vocabulary = 1, .encoder_layers = 1, .dim = 1, .heads = 1, .d_ff = 1 },
+                                       NULL),
+                     QKV_UNSUPPORTED);
+    qkv_buffer_free(&text);
 }
 
 int main(void)

@@ -30,9 +30,9 @@ typedef struct shape {
     int spare; /* ids that the tokenizer does not know */
 } shape;
 
-static const shape pair = { 1, LAYERS, QKV_TOKEN_BYTE_PAIRS, QKV_POSITION_SINUSOID, 0 };
-static const shape encoder = { LAYERS, 0, QKV_TOKEN_BYTE_PAIRS, QKV_POSITION_SINUSOID, 0 };
-static const shape decoder = { 0, LAYERS, QKV_TOKEN_BYTE_PAIRS, QKV_POSITION_SINUSOID, 0 };
+static const shape pair = { 1, LAYERS, QKV_TOKEN_BPE, QKV_POSITION_SINUSOID, 0 };
+static const shape encoder = { LAYERS, 0, QKV_TOKEN_BPE, QKV_POSITION_SINUSOID, 0 };
+static const shape decoder = { 0, LAYERS, QKV_TOKEN_BPE, QKV_POSITION_SINUSOID, 0 };
 
 static qkv_tokenizer *learn(qkv_token_kind kind)
 {
@@ -42,7 +42,7 @@ static qkv_tokenizer *learn(qkv_token_kind kind)
     for (size_t i = 0; i < sizeof corpus / sizeof *corpus && !status; i++)
         status = qkv_word_counts_add(w, corpus[i], strlen(corpus[i]));
     if (!status)
-        t = qkv_tokenizer_train(w, &(qkv_bpe_opts){ .vocabulary = 290, .min_count = kind == QKV_TOKEN_BYTE_PAIRS ? 2 : 1 });
+        t = qkv_tokenizer_train(w, &(qkv_tokenizer_opts){ .vocabulary = 290, .min_count = kind == QKV_TOKEN_BPE ? 2 : 1 });
     qkv_word_counts_free(w);
     return t;
 }
@@ -51,14 +51,14 @@ static qkv_tokenizer *learn(qkv_token_kind kind)
 static qkv_model *make_model_with(shape s, qkv_tokenizer *t)
 {
     if (!t) return NULL;
-    const qkv_transformer_opts o = { .vocabulary = qkv_tokenizer_size(t) + s.spare,
-                                     .encoder_layers = s.encoder,
-                                     .decoder_layers = s.decoder,
-                                     .dim = 16,
-                                     .heads = HEADS,
-                                     .d_ff = 32,
-                                     .positions = s.positions,
-                                     .max_positions = 12 };
+    const qkv_config o = { .vocabulary = qkv_tokenizer_vocab_size(t) + s.spare,
+                           .encoder_layers = s.encoder,
+                           .decoder_layers = s.decoder,
+                           .dim = 16,
+                           .heads = HEADS,
+                           .d_ff = 32,
+                           .positions = s.positions,
+                           .max_positions = 12 };
     qkv_model *m = qkv_model_new(&o, 3);
     if (m && qkv_model_set_tokenizers(m, t, NULL)) {
         qkv_model_free(m);
@@ -85,10 +85,10 @@ static qkv_attention_capture attend(const qkv_model *m, const char *source, cons
 
 static float *weights_of(const qkv_attention_capture *a, qkv_attention_kind kind, int layer, int head)
 {
-    int64_t cells = qkv_attention_capture_rows(a, kind)->n * qkv_attention_capture_columns(a, kind)->n;
+    int64_t cells = qkv_attention_rows(a, kind)->n * qkv_attention_columns(a, kind)->n;
     float *weights = malloc(sizeof *weights * (size_t)(cells + 1));
     assert_non_null(weights);
-    assert_int_equal(qkv_attention_capture_weights(a, kind, layer, head, weights), QKV_OK);
+    assert_int_equal(qkv_attention_weights(a, kind, layer, head, weights), QKV_OK);
     return weights;
 }
 
@@ -130,10 +130,10 @@ static by_hand run_by_hand(const qkv_model *m, const char *source, const char *t
 static void same_as_tape(const qkv_attention_capture *a, qkv_attention_kind kind, int layer, const by_hand *b, int i,
                          int64_t rows, int64_t columns)
 {
-    const float *kept = qkv_data(qkv_tape_attention(b->tape, i));
+    const float *kept = qkv_tensor_data(qkv_tape_attention(b->tape, i));
     assert_non_null(kept);
-    assert_int_equal(qkv_attention_capture_rows(a, kind)->n, rows);
-    assert_int_equal(qkv_attention_capture_columns(a, kind)->n, columns);
+    assert_int_equal(qkv_attention_rows(a, kind)->n, rows);
+    assert_int_equal(qkv_attention_columns(a, kind)->n, columns);
     for (int h = 0; h < HEADS; h++) {
         float *weights = weights_of(a, kind, layer, h);
         assert_memory_equal(weights, kept + h * rows * columns, sizeof *weights * (size_t)(rows * columns));
@@ -176,8 +176,8 @@ static void weights_are_those_of_a_tape(void **state)
     assert_int_equal(qkv_attend(m, "I love you", 10, NULL, 0, &pieces, &a), QKV_OK);
     b = run_by_hand(m, "I love you", NULL);
     assert_true(a.layers[0] == LAYERS && !a.layers[1] && !a.layers[2] && !a.read.n && !a.chosen.n);
-    assert_null(qkv_attention_capture_rows(&a, QKV_ATTENTION_DECODER));
-    assert_null(qkv_attention_capture_columns(&a, QKV_ATTENTION_CROSS));
+    assert_null(qkv_attention_rows(&a, QKV_ATTENTION_DECODER));
+    assert_null(qkv_attention_columns(&a, QKV_ATTENTION_CROSS));
     same_ids(&a.source, b.source, b.n_source);
     for (int l = 0; l < LAYERS; l++) same_as_tape(&a, QKV_ATTENTION_ENCODER, l, &b, l, b.n_source, b.n_source);
     qkv_tape_free(b.tape);
@@ -200,7 +200,7 @@ static void a_space_is_seen(void **state)
     (void)state;
     qkv_model *m = make_model_with(decoder, qkv_tokenizer_load(QKV_GOLDEN "/spm_bytes.model"));
     const qkv_tokenizer *t = qkv_model_source_tokenizer(m);
-    const int32_t ids[] = { qkv_tokenizer_find(t, "\xE2\x96\x81"), qkv_tokenizer_find(t, "\xE2\x96\x81the") };
+    const int32_t ids[] = { qkv_tokenizer_id(t, "\xE2\x96\x81"), qkv_tokenizer_id(t, "\xE2\x96\x81the") };
     assert_true(ids[0] > 0 && ids[1] > 0);
     qkv_attention_capture a = attend(m, "the", NULL, &(qkv_attend_opts){ .target_ids = ids, .n_target_ids = 2 });
     assert_int_equal(a.read.n, 4);
@@ -222,7 +222,7 @@ static void ids_are_a_target_too(void **state)
     (void)state;
     qkv_model *m = make_model(decoder);
     const qkv_tokenizer *t = qkv_model_source_tokenizer(m);
-    const int32_t the = qkv_tokenizer_find(t, "\xC4\xA0the"), ids[3] = { the, 2, the };
+    const int32_t the = qkv_tokenizer_id(t, "\xC4\xA0the"), ids[3] = { the, 2, the };
     assert_true(the > 0);
     qkv_attention_capture a = attend(m, "I", NULL, &(qkv_attend_opts){ .target_ids = ids, .n_target_ids = 3 });
     assert_int_equal(a.read.n, 5);
@@ -233,8 +233,8 @@ static void ids_are_a_target_too(void **state)
     qkv_attention_capture_free(&a);
     qkv_model_free(m);
 
-    m = make_model((shape){ 1, 1, QKV_TOKEN_BYTE_PAIRS, QKV_POSITION_SINUSOID, 7 });
-    const int32_t unknown = qkv_tokenizer_size(qkv_model_source_tokenizer(m)) + 3;
+    m = make_model((shape){ 1, 1, QKV_TOKEN_BPE, QKV_POSITION_SINUSOID, 7 });
+    const int32_t unknown = qkv_tokenizer_vocab_size(qkv_model_source_tokenizer(m)) + 3;
     char name[16];
     snprintf(name, sizeof name, "<%d>", unknown);
     a = attend(m, "I", NULL, &(qkv_attend_opts){ .target_ids = &unknown, .n_target_ids = 1 });
@@ -302,7 +302,7 @@ static void units_have_the_text_that_was_given(void **state)
     qkv_attention_capture a = attend(m, text, NULL, NULL), p = attend(m, text, NULL, &(qkv_attend_opts){ .pieces = 1 });
     char joined[100] = "";
     for (int64_t i = 0; i < a.source.n; i++) {
-        assert_int_equal(qkv_utf8_check(a.source.names[i], strlen(a.source.names[i])), strlen(a.source.names[i]));
+        assert_int_equal(qkv_utf8_valid(a.source.names[i], strlen(a.source.names[i])), strlen(a.source.names[i]));
         assert_int_equal(a.source.special[i], i == 0 || i == a.source.n - 1);
         if (!a.source.special[i]) strcat(joined, a.source.names[i]);
     }
@@ -335,7 +335,7 @@ static void unknown_words_keep_their_text(void **state)
     assert_string_equal(a.source.names[0], "The");
     assert_string_equal(a.source.names[1], "Zebra");
     assert_string_equal(a.source.names[2], "SAT");
-    assert_int_equal(a.source.ids[1], qkv_tokenizer_find(qkv_model_source_tokenizer(m), "<unk>"));
+    assert_int_equal(a.source.ids[1], qkv_tokenizer_id(qkv_model_source_tokenizer(m), "<unk>"));
     assert_int_equal(qkv_attend(m, " \t", 2, NULL, 0, NULL, &a), QKV_OK); /* <s> </s> */
     assert_int_equal(a.source.n, 2);
     qkv_attention_capture_free(&a);
@@ -353,12 +353,12 @@ static void unknown_words_keep_their_text(void **state)
 static void broken_characters_are_shown(void **state)
 {
     (void)state;
-    qkv_model *m = make_model((shape){ 1, 1, QKV_TOKEN_BYTE_PAIRS, QKV_POSITION_SINUSOID, 0 });
+    qkv_model *m = make_model((shape){ 1, 1, QKV_TOKEN_BPE, QKV_POSITION_SINUSOID, 0 });
     const qkv_tokenizer *t = qkv_model_source_tokenizer(m);
     qkv_ids dog = { 0 };
     assert_int_equal(qkv_tokenizer_encode(t, "狗", 3, NULL, &dog), QKV_OK);
     assert_int_equal(dog.n, 3);
-    const int32_t x = qkv_tokenizer_find(t, "x"),
+    const int32_t x = qkv_tokenizer_id(t, "x"),
                   ids[] = { dog.ids[0], dog.ids[1], x, dog.ids[0], dog.ids[1], dog.ids[2], dog.ids[2], dog.ids[0], dog.ids[1] };
     qkv_attention_capture a = attend(m, "x", NULL, &(qkv_attend_opts){ .target_ids = ids, .n_target_ids = 9 });
     static const char *const wanted[] = { "\xEF\xBF\xBD", "\xEF\xBF\xBD", "x",   "狗", "\xEF\xBF\xBD",
@@ -385,8 +385,8 @@ static int64_t begin_of(const qkv_attention_side *side, int64_t unit, int hidden
 static void joined_as_by_loops(const qkv_attention_capture *a, int row_hidden, int column_hidden,
                                const qkv_attention_capture *tokens, qkv_attention_kind kind, int layer, int head)
 {
-    const qkv_attention_side *rows = qkv_attention_capture_rows(a, kind), *columns = qkv_attention_capture_columns(a, kind);
-    int64_t across = qkv_attention_capture_columns(tokens, kind)->n;
+    const qkv_attention_side *rows = qkv_attention_rows(a, kind), *columns = qkv_attention_columns(a, kind);
+    int64_t across = qkv_attention_columns(tokens, kind)->n;
     float *all = weights_of(tokens, kind, layer, head), *got = weights_of(a, kind, layer, head);
     for (int64_t i = 0; i < rows->n; i++)
         for (int64_t k = 0; k < columns->n; k++) {
@@ -421,7 +421,7 @@ static void pieces_are_joined_and_specials_left_out(void **state)
                 joined_as_by_loops(&bare, is_decoder, is_decoder, &tokens, (qkv_attention_kind)kind, layer, head);
             }
     /* In the middle: hidden, and the tokens after it keep their weights. */
-    const int32_t the = qkv_tokenizer_find(qkv_model_source_tokenizer(m), "\xC4\xA0the"), ids[3] = { the, 2, the };
+    const int32_t the = qkv_tokenizer_id(qkv_model_source_tokenizer(m), "\xC4\xA0the"), ids[3] = { the, 2, the };
     assert_int_equal(qkv_attend(m, "I", 1, NULL, 0, &(qkv_attend_opts){ .target_ids = ids, .n_target_ids = 3 }, &a), QKV_OK);
     assert_int_equal(
         qkv_attend(m, "I", 1, NULL, 0, &(qkv_attend_opts){ .target_ids = ids, .n_target_ids = 3, .no_special = 1 }, &bare),
@@ -496,13 +496,13 @@ static void rollout_is_the_product_of_layers(void **state)
         qkv_attention_kind kind = which ? QKV_ATTENTION_DECODER : QKV_ATTENTION_ENCODER;
         qkv_attention_capture tokens = attend(m, text, NULL, &(qkv_attend_opts){ .pieces = 1 }),
                               a = attend(m, text, NULL, NULL);
-        const qkv_attention_side *units = qkv_attention_capture_rows(&a, kind);
-        int64_t n = qkv_attention_capture_rows(&tokens, kind)->n;
+        const qkv_attention_side *units = qkv_attention_rows(&a, kind);
+        int64_t n = qkv_attention_rows(&tokens, kind)->n;
         double *plain = malloc(sizeof *plain * (size_t)(n * n));
         float *got = malloc(sizeof *got * (size_t)(n * n)), *joined = malloc(sizeof *joined * (size_t)(n * n));
         roll_plainly(&tokens, kind, n, plain);
-        assert_int_equal(qkv_attention_capture_rollout(&tokens, kind, got), QKV_OK);
-        assert_int_equal(qkv_attention_capture_rollout(&a, kind, joined), QKV_OK);
+        assert_int_equal(qkv_attention_rollout(&tokens, kind, got), QKV_OK);
+        assert_int_equal(qkv_attention_rollout(&a, kind, joined), QKV_OK);
         for (int64_t i = 0; i < n * n; i++) assert_true(fabs(plain[i] - (double)got[i]) < 1e-6);
         for (int64_t i = 0; i < units->n; i++)
             for (int64_t k = 0; k < units->n; k++) {
@@ -532,7 +532,7 @@ static qkv_head_measures measure(const float *map, int64_t rows, int64_t columns
     };
     qkv_attention_capture a = { .layers = { [QKV_ATTENTION_CROSS] = 1 }, .heads = 1, .work = &work };
     qkv_head_measures x;
-    assert_int_equal(qkv_attention_capture_measure(&a, QKV_ATTENTION_CROSS, 0, 0, &x), QKV_OK);
+    assert_int_equal(qkv_attention_stats(&a, QKV_ATTENTION_CROSS, 0, 0, &x), QKV_OK);
     return x;
 }
 
@@ -584,13 +584,13 @@ static void same_bits_on_any_threads(void **state)
     qkv_model *m = make_model(pair);
     qkv_head_measures first, now;
     for (int threads = 1; threads <= 4; threads *= 2) {
-        qkv_set_threads(threads);
+        qkv_set_num_threads(threads);
         qkv_attention_capture a = attend(m, "the cat sat on the 狗 and the dog sat on the 猫, I love you and the mat", NULL,
                                          NULL);
         assert_true(a.source.n <= 80 && a.chosen.n <= 80);
-        assert_int_equal(qkv_attention_capture_weights(&a, QKV_ATTENTION_CROSS, -1, -1, threads > 1 ? got : wanted), QKV_OK);
-        assert_int_equal(qkv_attention_capture_rollout(&a, QKV_ATTENTION_ENCODER, threads > 1 ? again : rolled), QKV_OK);
-        assert_int_equal(qkv_attention_capture_measure(&a, QKV_ATTENTION_CROSS, 1, 0, threads > 1 ? &now : &first), QKV_OK);
+        assert_int_equal(qkv_attention_weights(&a, QKV_ATTENTION_CROSS, -1, -1, threads > 1 ? got : wanted), QKV_OK);
+        assert_int_equal(qkv_attention_rollout(&a, QKV_ATTENTION_ENCODER, threads > 1 ? again : rolled), QKV_OK);
+        assert_int_equal(qkv_attention_stats(&a, QKV_ATTENTION_CROSS, 1, 0, threads > 1 ? &now : &first), QKV_OK);
         if (threads > 1) {
             assert_memory_equal(wanted, got, sizeof wanted);
             assert_memory_equal(rolled, again, sizeof rolled);
@@ -598,7 +598,7 @@ static void same_bits_on_any_threads(void **state)
         }
         qkv_attention_capture_free(&a);
     }
-    qkv_set_threads(0);
+    qkv_set_num_threads(0);
     qkv_model_free(m);
 }
 
@@ -619,8 +619,7 @@ static void bad_texts_and_options(void **state)
     (void)state;
     const int32_t big = 100000, small = -1;
     qkv_model *m = make_model(pair), *e = make_model(encoder), *d = make_model(decoder),
-              *ids = qkv_model_new(
-                  &(qkv_transformer_opts){ .vocabulary = 9, .encoder_layers = 1, .dim = 8, .heads = 1, .d_ff = 8 }, 0);
+              *ids = qkv_model_new(&(qkv_config){ .vocabulary = 9, .encoder_layers = 1, .dim = 8, .heads = 1, .d_ff = 8 }, 0);
     refused(NULL, "x", NULL, NULL, QKV_USAGE, "a model");
     refused(m, NULL, NULL, NULL, QKV_USAGE, "a text");
     assert_int_equal(qkv_attend(m, "x", 1, NULL, 0, NULL, NULL), QKV_USAGE);
@@ -654,7 +653,7 @@ static void tokenizers_without_marks(void **state)
     for (int k = 0; k < 9; k++) { /* neither of the two, one, the other */
         const char *has[] = { specials[0], specials[k / 3] };
         qkv_word_counts *w = qkv_word_counts_new();
-        qkv_tokenizer *t = qkv_tokenizer_train(w, &(qkv_bpe_opts){ .specials = has, .n_specials = 1 + (k >= 3) });
+        qkv_tokenizer *t = qkv_tokenizer_train(w, &(qkv_tokenizer_opts){ .specials = has, .n_specials = 1 + (k >= 3) });
         qkv_model *m = make_model_with(k % 3 == 0 ? decoder : k % 3 == 1 ? encoder : pair, t);
         if (k % 3) refused(m, "xyz", NULL, NULL, QKV_USAGE, k / 3 == 1 ? "no token </s>" : "no token <s>");
         else {
@@ -674,11 +673,12 @@ static void no_translation(void **state)
     qkv_model *m = make_model(pair);
     qkv_params *p = qkv_model_params(m);
     qkv_tensor *embed = qkv_params_find(p, "embed.weight");
-    float *gain = qkv_data(qkv_params_find(p, "decoder.1.ffn_norm.weight")),
-          *bias = qkv_data(qkv_params_find(p, "decoder.1.ffn_norm.bias"));
-    int32_t pad = qkv_tokenizer_find(qkv_model_source_tokenizer(m), "<pad>");
-    for (int64_t i = 0; i < qkv_dim(embed, 0); i++) qkv_data(embed)[i * qkv_dim(embed, 1)] = i == pad ? 0 : -1e4f;
-    for (int64_t i = 0; i < qkv_dim(embed, 1); i++) gain[i] = 0, bias[i] = i ? 0 : 1e35f; /* all other logits are -inf */
+    float *gain = qkv_tensor_data(qkv_params_find(p, "decoder.1.ffn_norm.weight")),
+          *bias = qkv_tensor_data(qkv_params_find(p, "decoder.1.ffn_norm.bias"));
+    int32_t pad = qkv_tokenizer_id(qkv_model_source_tokenizer(m), "<pad>");
+    for (int64_t i = 0; i < qkv_tensor_dim(embed, 0); i++)
+        qkv_tensor_data(embed)[i * qkv_tensor_dim(embed, 1)] = i == pad ? 0 : -1e4f;
+    for (int64_t i = 0; i < qkv_tensor_dim(embed, 1); i++) gain[i] = 0, bias[i] = i ? 0 : 1e35f; /* all other logits are -inf */
     refused(m, "x", NULL, NULL, QKV_FAILURE, "the search found no translation");
     qkv_model_free(m);
 }
@@ -686,13 +686,13 @@ static void no_translation(void **state)
 static void limits(void **state)
 {
     (void)state;
-    qkv_model *m = make_model((shape){ 1, 1, QKV_TOKEN_BYTE_PAIRS, QKV_POSITION_LEARNED, 0 });
+    qkv_model *m = make_model((shape){ 1, 1, QKV_TOKEN_BPE, QKV_POSITION_LEARNED, 0 });
     qkv_attention_capture a = attend(m, "xxxxxxxxxxx", "xxxxxxxxxxx", NULL); /* 12 positions, one for </s> or <s> */
     qkv_attention_capture_free(&a);
     refused(m, "xxxxxxxxxxxx", "x", NULL, QKV_LIMIT, "the text has 13 tokens, the model has positions for 12");
     refused(m, "x", "xxxxxxxxxxxx", NULL, QKV_LIMIT, "13 tokens");
     qkv_model_free(m);
-    m = make_model((shape){ 0, 1, QKV_TOKEN_BYTE_PAIRS, QKV_POSITION_LEARNED, 0 });
+    m = make_model((shape){ 0, 1, QKV_TOKEN_BPE, QKV_POSITION_LEARNED, 0 });
     refused(m, "xxxxxx", "xxxxxx", NULL, QKV_LIMIT, "13 tokens");
     qkv_model_free(m);
     m = make_model(pair);
@@ -731,32 +731,32 @@ static void heads_that_are_not_there(void **state)
     qkv_head_measures x;
     qkv_model *m = make_model(encoder);
     qkv_attention_capture a = attend(m, "I", NULL, NULL), none = { 0 };
-    assert_int_equal(qkv_attention_capture_weights(&a, QKV_ATTENTION_ENCODER, LAYERS, 0, cells), QKV_USAGE);
+    assert_int_equal(qkv_attention_weights(&a, QKV_ATTENTION_ENCODER, LAYERS, 0, cells), QKV_USAGE);
     assert_non_null(strstr(qkv_error(), "no layer 2: encoder attention has layers 0 to 1"));
-    assert_int_equal(qkv_attention_capture_weights(&a, QKV_ATTENTION_ENCODER, 0, HEADS, cells), QKV_USAGE);
+    assert_int_equal(qkv_attention_weights(&a, QKV_ATTENTION_ENCODER, 0, HEADS, cells), QKV_USAGE);
     assert_non_null(strstr(qkv_error(), "no head 2: every layer has heads 0 to 1"));
-    assert_int_equal(qkv_attention_capture_weights(&a, QKV_ATTENTION_ENCODER, -2, 0, cells), QKV_USAGE);
-    assert_int_equal(qkv_attention_capture_weights(&a, QKV_ATTENTION_ENCODER, 0, -2, cells), QKV_USAGE);
-    assert_int_equal(qkv_attention_capture_weights(&a, QKV_ATTENTION_CROSS, 0, 0, cells), QKV_USAGE);
+    assert_int_equal(qkv_attention_weights(&a, QKV_ATTENTION_ENCODER, -2, 0, cells), QKV_USAGE);
+    assert_int_equal(qkv_attention_weights(&a, QKV_ATTENTION_ENCODER, 0, -2, cells), QKV_USAGE);
+    assert_int_equal(qkv_attention_weights(&a, QKV_ATTENTION_CROSS, 0, 0, cells), QKV_USAGE);
     assert_non_null(strstr(qkv_error(), "no cross attention: it has encoder"));
-    assert_int_equal(qkv_attention_capture_weights(&a, (qkv_attention_kind)3, 0, 0, cells), QKV_USAGE);
-    assert_int_equal(qkv_attention_capture_weights(&a, (qkv_attention_kind)-1, 0, 0, cells), QKV_USAGE);
-    assert_int_equal(qkv_attention_capture_weights(&a, QKV_ATTENTION_ENCODER, 0, 0, NULL), QKV_USAGE);
-    assert_int_equal(qkv_attention_capture_weights(NULL, QKV_ATTENTION_ENCODER, 0, 0, cells), QKV_USAGE);
-    assert_int_equal(qkv_attention_capture_weights(&none, QKV_ATTENTION_ENCODER, 0, 0, cells), QKV_USAGE);
-    assert_int_equal(qkv_attention_capture_measure(&a, QKV_ATTENTION_ENCODER, 0, -1, &x), QKV_USAGE);
-    assert_int_equal(qkv_attention_capture_measure(&a, QKV_ATTENTION_ENCODER, LAYERS, 0, &x), QKV_USAGE);
-    assert_int_equal(qkv_attention_capture_measure(&a, QKV_ATTENTION_DECODER, 0, 0, &x), QKV_USAGE);
-    assert_int_equal(qkv_attention_capture_rollout(&a, QKV_ATTENTION_DECODER, cells), QKV_USAGE);
-    assert_null(qkv_attention_capture_rows(&none, QKV_ATTENTION_ENCODER));
-    assert_null(qkv_attention_capture_columns(NULL, QKV_ATTENTION_ENCODER));
+    assert_int_equal(qkv_attention_weights(&a, (qkv_attention_kind)3, 0, 0, cells), QKV_USAGE);
+    assert_int_equal(qkv_attention_weights(&a, (qkv_attention_kind)-1, 0, 0, cells), QKV_USAGE);
+    assert_int_equal(qkv_attention_weights(&a, QKV_ATTENTION_ENCODER, 0, 0, NULL), QKV_USAGE);
+    assert_int_equal(qkv_attention_weights(NULL, QKV_ATTENTION_ENCODER, 0, 0, cells), QKV_USAGE);
+    assert_int_equal(qkv_attention_weights(&none, QKV_ATTENTION_ENCODER, 0, 0, cells), QKV_USAGE);
+    assert_int_equal(qkv_attention_stats(&a, QKV_ATTENTION_ENCODER, 0, -1, &x), QKV_USAGE);
+    assert_int_equal(qkv_attention_stats(&a, QKV_ATTENTION_ENCODER, LAYERS, 0, &x), QKV_USAGE);
+    assert_int_equal(qkv_attention_stats(&a, QKV_ATTENTION_DECODER, 0, 0, &x), QKV_USAGE);
+    assert_int_equal(qkv_attention_rollout(&a, QKV_ATTENTION_DECODER, cells), QKV_USAGE);
+    assert_null(qkv_attention_rows(&none, QKV_ATTENTION_ENCODER));
+    assert_null(qkv_attention_columns(NULL, QKV_ATTENTION_ENCODER));
     qkv_attention_capture_free(&a);
     qkv_attention_capture_free(&a);
     qkv_attention_capture_free(NULL);
     qkv_model_free(m);
     m = make_model(pair);
     a = attend(m, "I", "x", NULL);
-    assert_int_equal(qkv_attention_capture_rollout(&a, QKV_ATTENTION_CROSS, cells), QKV_USAGE);
+    assert_int_equal(qkv_attention_rollout(&a, QKV_ATTENTION_CROSS, cells), QKV_USAGE);
     assert_non_null(strstr(qkv_error(), "two sides"));
     qkv_attention_capture_free(&a);
     qkv_model_free(m);
@@ -766,11 +766,11 @@ static qkv_status attend_once(void)
 {
     float cells[40 * 40];
     qkv_attention_capture a = { 0 };
-    qkv_model *m = make_model((shape){ 1, 2, QKV_TOKEN_BYTE_PAIRS, QKV_POSITION_LEARNED, 0 });
+    qkv_model *m = make_model((shape){ 1, 2, QKV_TOKEN_BPE, QKV_POSITION_LEARNED, 0 });
     qkv_status status = m ? qkv_attend(m, "I \xFF", 3, NULL, 0, &(qkv_attend_opts){ .beam = 2 }, &a) : qkv_error_status();
     if (!status) status = qkv_attend(m, "the cat", 7, "我\xFF", 4, NULL, &a);
-    if (!status) status = qkv_attention_capture_weights(&a, QKV_ATTENTION_CROSS, -1, -1, cells);
-    if (!status) status = qkv_attention_capture_rollout(&a, QKV_ATTENTION_DECODER, cells);
+    if (!status) status = qkv_attention_weights(&a, QKV_ATTENTION_CROSS, -1, -1, cells);
+    if (!status) status = qkv_attention_rollout(&a, QKV_ATTENTION_DECODER, cells);
     qkv_attention_capture_free(&a);
     qkv_model_free(m);
     return status;

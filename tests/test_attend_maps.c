@@ -24,21 +24,21 @@ enum { LAYERS = 2, HEADS = 2, ROOM = 256 };
 static qkv_model *model, *other;
 static qkv_attention_capture attended, minus;
 static qkv_attention_maps maps;
-static qkv_text text;
+static qkv_buffer text;
 
 static qkv_model *make_model(uint64_t seed)
 {
     qkv_word_counts *w = qkv_word_counts_new_of(QKV_TOKEN_WORDS);
     qkv_tokenizer *t = NULL;
-    if (w && !qkv_word_counts_add(w, "a, \"b\" c", 8)) t = qkv_tokenizer_train(w, &(qkv_bpe_opts){ .min_count = 1 });
+    if (w && !qkv_word_counts_add(w, "a, \"b\" c", 8)) t = qkv_tokenizer_train(w, &(qkv_tokenizer_opts){ .min_count = 1 });
     qkv_word_counts_free(w);
     if (!t) return NULL;
-    const qkv_transformer_opts o = { .vocabulary = qkv_tokenizer_size(t),
-                                     .encoder_layers = LAYERS,
-                                     .decoder_layers = LAYERS,
-                                     .dim = 16,
-                                     .heads = HEADS,
-                                     .d_ff = 32 };
+    const qkv_config o = { .vocabulary = qkv_tokenizer_vocab_size(t),
+                           .encoder_layers = LAYERS,
+                           .decoder_layers = LAYERS,
+                           .dim = 16,
+                           .heads = HEADS,
+                           .d_ff = 32 };
     qkv_model *m = qkv_model_new(&o, seed);
     if (m && !qkv_model_set_tokenizers(m, t, NULL)) return m;
     qkv_tokenizer_free(t);
@@ -60,7 +60,7 @@ static int free_captures(void **state)
 {
     (void)state;
     qkv_attention_maps_free(&maps);
-    qkv_text_free(&text);
+    qkv_buffer_free(&text);
     qkv_attention_capture_free(&attended);
     qkv_attention_capture_free(&minus);
     qkv_model_free(model);
@@ -91,8 +91,8 @@ static void each_head_has_its_map(void **state)
     for (int64_t i = 0; i < maps.n; i++) {
         int layer = maps.maps[i].layer, head = maps.maps[i].head;
         assert_true(layer == i / HEADS && head == i % HEADS);
-        assert_int_equal(qkv_attention_capture_weights(&attended, QKV_ATTENTION_CROSS, layer, head, wanted), QKV_OK);
-        assert_int_equal(qkv_attention_capture_weights(&minus, QKV_ATTENTION_CROSS, layer, head, less), QKV_OK);
+        assert_int_equal(qkv_attention_weights(&attended, QKV_ATTENTION_CROSS, layer, head, wanted), QKV_OK);
+        assert_int_equal(qkv_attention_weights(&minus, QKV_ATTENTION_CROSS, layer, head, less), QKV_OK);
         for (int64_t k = 0; k < cells; k++) assert_true(maps.maps[i].weights[k] == wanted[k] - less[k]);
     }
 }
@@ -171,7 +171,7 @@ static void text_has_every_map(void **state)
 static void files_are_what_their_ending_says(void **state)
 {
     make_folder(state);
-    qkv_text file = { 0 };
+    qkv_buffer file = { 0 };
     make_maps((qkv_attention_maps_opts){ .kind = QKV_ATTENTION_CROSS, .minus = &minus });
     assert_int_equal(qkv_attention_maps_csv(&maps, &text), QKV_OK);
     assert_int_equal(qkv_attention_maps_write(in_folder("map.CSV"), &maps, NULL), QKV_OK);
@@ -185,7 +185,7 @@ static void files_are_what_their_ending_says(void **state)
     static const char *const pieces[] = { "query (attending)", "key (attended)", "difference of weights", "a note of ours" };
     for (int i = 0; i < 4; i++) assert_non_null(strstr(file.data, pieces[i]));
     assert_int_equal(qkv_attention_maps_write(in_folder("map.txt"), &maps, NULL), QKV_UNSUPPORTED);
-    qkv_text_free(&file);
+    qkv_buffer_free(&file);
     remove_folder(state);
 }
 
@@ -280,7 +280,7 @@ static void ids_that_make_a_character_are_one(void **state)
 
 static qkv_status use_each(void)
 {
-    qkv_text out = { 0 };
+    qkv_buffer out = { 0 };
     const qkv_attention_maps_opts o = { .kind = QKV_ATTENTION_CROSS, .head = QKV_ATTENTION_EACH, .minus = &minus };
     qkv_status status = make_captures(NULL) ? qkv_error_status() : QKV_OK;
     if (!status) status = qkv_attention_maps_make(&attended, &o, &maps);
@@ -292,7 +292,7 @@ static qkv_status use_each(void)
     if (!status)
         status = qkv_token_names_make(qkv_model_source_tokenizer(model), attended.source.ids, attended.source.n, &names);
     qkv_token_names_free(&names);
-    qkv_text_free(&out);
+    qkv_buffer_free(&out);
     free_captures(NULL);
     return status;
 }

@@ -59,10 +59,10 @@ static void check_worked(const worked *e)
                                        qkv_constant(t, QKV_SHAPE(e->tk, e->dv), e->v), QKV_NO_MASK,
                                        &(qkv_attention_opts){ .weights = &weights, .scaled = &scaled, .scores = &scores });
     assert_int_equal(qkv_tape_status(t), QKV_OK);
-    if (e->scores) assert_near(qkv_data(scores), e->scores, e->tq * e->tk, e->digits);
-    if (e->scaled) assert_near(qkv_data(scaled), e->scaled, e->tq * e->tk, e->digits);
-    assert_near(qkv_data(weights), e->weights, e->tq * e->tk, fminf(e->digits, 5.1e-4f));
-    assert_near(qkv_data(y), e->y, e->tq * e->dv, e->digits * 4);
+    if (e->scores) assert_near(qkv_tensor_data(scores), e->scores, e->tq * e->tk, e->digits);
+    if (e->scaled) assert_near(qkv_tensor_data(scaled), e->scaled, e->tq * e->tk, e->digits);
+    assert_near(qkv_tensor_data(weights), e->weights, e->tq * e->tk, fminf(e->digits, 5.1e-4f));
+    assert_near(qkv_tensor_data(y), e->y, e->tq * e->dv, e->digits * 4);
     qkv_tape_free(t);
 }
 
@@ -78,9 +78,8 @@ static void worked_self_attention(void **state)
     (void)state;
     qkv_tape *t = qkv_tape_new(NULL);
     qkv_tensor *x = qkv_constant(t, QKV_SHAPE(2, 2), F(1, 0, 0, 1)), *wv = qkv_constant(t, QKV_SHAPE(2, 2), F(1, 2, 3, 4));
-    qkv_tensor *y = qkv_attention(qkv_matmul(x, x, QKV_TRANSPOSE_NONE), qkv_matmul(x, x, QKV_TRANSPOSE_NONE),
-                                  qkv_matmul(x, wv, QKV_TRANSPOSE_NONE), QKV_NO_MASK);
-    assert_near(qkv_data(y), F(1.660477f, 2.660477f, 2.339523f, 3.339523f), 4, 1e-6f);
+    qkv_tensor *y = qkv_attention(qkv_matmul(x, x, 0), qkv_matmul(x, x, 0), qkv_matmul(x, wv, 0), QKV_NO_MASK);
+    assert_near(qkv_tensor_data(y), F(1.660477f, 2.660477f, 2.339523f, 3.339523f), 4, 1e-6f);
     qkv_tape_free(t);
 }
 
@@ -181,7 +180,7 @@ static qkv_tensor *operand(qkv_tape *t, const float *x, int64_t b, int64_t h, in
 {
     if (!columns) return qkv_variable(t, QKV_SHAPE(b, h, n, d), x);
     qkv_tensor *y = qkv_variable(t, QKV_SHAPE(b, n, h * d), NULL);
-    exchange(qkv_data(y), x, b, h, n, d);
+    exchange(qkv_tensor_data(y), x, b, h, n, d);
     return y;
 }
 
@@ -206,10 +205,10 @@ static qkv_status run(const one *c, bool columns, const qkv_attention_opts *extr
     qkv_tensor *y = qkv_attention_with(q, k, v, c->mask, &opts);
     qkv_status status = qkv_backward(qkv_sum(qkv_mul(y, w)));
     if (!status && r) {
-        take(r->y, qkv_data(y), c->batch, c->heads, c->tq, c->dv, columns);
-        take(r->q, qkv_grad(q), c->batch, c->heads, c->tq, c->dk, columns);
-        take(r->k, qkv_grad(k), c->batch, c->kv_heads, c->tk, c->dk, columns);
-        take(r->v, qkv_grad(v), c->batch, c->kv_heads, c->tk, c->dv, columns);
+        take(r->y, qkv_tensor_data(y), c->batch, c->heads, c->tq, c->dv, columns);
+        take(r->q, qkv_tensor_grad(q), c->batch, c->heads, c->tq, c->dk, columns);
+        take(r->k, qkv_tensor_grad(k), c->batch, c->kv_heads, c->tk, c->dk, columns);
+        take(r->v, qkv_tensor_grad(v), c->batch, c->kv_heads, c->tk, c->dv, columns);
     }
     qkv_tape_free(t);
     return status;
@@ -245,8 +244,8 @@ static void golden(void **state)
         read_floats(f, expected.q, c->batch * c->heads * c->tq * c->dk);
         read_floats(f, expected.k, c->batch * c->kv_heads * c->tk * c->dk);
         read_floats(f, expected.v, c->batch * c->kv_heads * c->tk * c->dv);
-        for (int i = 0; qkv_isa_available(i); i++) {
-            qkv_set_isa(qkv_isa_available(i));
+        for (int i = 0; qkv_isa_at(i); i++) {
+            qkv_set_isa(qkv_isa_at(i));
             for (int columns = 0; columns < 2; columns++) {
                 assert_int_equal(run(c, columns, NULL, NULL, &got), QKV_OK);
                 compare_results(number, c, &got, &expected);
@@ -266,7 +265,7 @@ static double loss_of(const one *c)
                                   operand(t, c->k, c->batch, c->kv_heads, c->tk, c->dk, false),
                                   operand(t, c->v, c->batch, c->kv_heads, c->tk, c->dv, false), c->mask);
     double sum = 0;
-    for (int64_t i = 0; i < qkv_count(y); i++) sum += (double)qkv_data(y)[i] * (double)c->w[i];
+    for (int64_t i = 0; i < qkv_tensor_count(y); i++) sum += (double)qkv_tensor_data(y)[i] * (double)c->w[i];
     qkv_tape_free(t);
     return sum;
 }
@@ -335,8 +334,8 @@ static void instruction_sets_against_reference(void **state)
             qkv_attention_opts opts = { .dropout = masks < 16 ? 0 : 0.3f };
             qkv_set_isa("ref");
             assert_int_equal(run(c, false, &opts, &(qkv_tape_opts){ .train = 1, .seed = 3 }, &expected), QKV_OK);
-            for (int i = 1; qkv_isa_available(i); i++) {
-                qkv_set_isa(qkv_isa_available(i));
+            for (int i = 1; qkv_isa_at(i); i++) {
+                qkv_set_isa(qkv_isa_at(i));
                 assert_int_equal(run(c, i % 2, &opts, &(qkv_tape_opts){ .train = 1, .seed = 3 }, &got), QKV_OK);
                 compare_results((int)(s * 100 + (size_t)masks), c, &got, &expected);
             }
@@ -355,8 +354,8 @@ static void windows_and_caps_against_reference(void **state)
         opts.score_cap = c->mask.bias ? 0 : 0.7f;
         qkv_set_isa("ref");
         assert_int_equal(run(c, false, &opts, &(qkv_tape_opts){ .train = 1, .seed = 3 }, &expected), QKV_OK);
-        for (int i = 1; qkv_isa_available(i); i++) {
-            qkv_set_isa(qkv_isa_available(i));
+        for (int i = 1; qkv_isa_at(i); i++) {
+            qkv_set_isa(qkv_isa_at(i));
             assert_int_equal(run(c, i % 2, &opts, &(qkv_tape_opts){ .train = 1, .seed = 3 }, &got), QKV_OK);
             compare_results((int)number, c, &got, &expected);
         }
@@ -393,12 +392,12 @@ static void same_bits_on_any_threads(void **state)
     const qkv_tape_opts tape = { .train = 1, .seed = 9 };
     char first[65], text[65];
     for (int threads = 1; threads <= 4; threads++) {
-        qkv_set_threads(threads);
+        qkv_set_num_threads(threads);
         digest(c, &opts, &tape, threads == 1 ? first : text);
         print_message("attention, %d threads: sha256 %s\n", threads, threads == 1 ? first : text);
         if (threads > 1) assert_string_equal(first, text);
     }
-    qkv_set_threads(0);
+    qkv_set_num_threads(0);
 }
 
 /* Asking for weights and scores, here or by the tape, changes no bit of anything else. */
@@ -430,8 +429,8 @@ static void same_bits_alone_as_in_a_batch(void **state)
     for (int64_t i = 0; i < B * T * D; i++)
         q[i] = (float)below(1000) / 500, k[i] = (float)below(1000) / 500, v[i] = (float)below(1000) / 500;
     const qkv_attention_opts opts = { .heads = H };
-    for (int isa = 0; qkv_isa_available(isa); isa++) {
-        qkv_set_isa(qkv_isa_available(isa));
+    for (int isa = 0; qkv_isa_at(isa); isa++) {
+        qkv_set_isa(qkv_isa_at(isa));
         qkv_tape *t = qkv_tape_new(NULL);
         qkv_tensor *all = qkv_attention_with(qkv_constant(t, QKV_SHAPE(B, T, D), q), qkv_constant(t, QKV_SHAPE(B, T, D), k),
                                              qkv_constant(t, QKV_SHAPE(B, T, D), v),
@@ -443,8 +442,8 @@ static void same_bits_alone_as_in_a_batch(void **state)
             qkv_tensor *cached = qkv_attention_with(slice_of(t, q, b, row, row + 1, T, D), slice_of(t, k, b, 0, row + 1, T, D),
                                                     slice_of(t, v, b, 0, row + 1, T, D), QKV_CAUSAL, &opts);
             assert_int_equal(qkv_tape_status(t), QKV_OK);
-            assert_memory_equal(qkv_data(alone), qkv_data(all) + b * T * D, sizeof(float) * (size_t)(n * D));
-            assert_memory_equal(qkv_data(cached), qkv_data(all) + (b * T + row) * D, sizeof(float) * D);
+            assert_memory_equal(qkv_tensor_data(alone), qkv_tensor_data(all) + b * T * D, sizeof(float) * (size_t)(n * D));
+            assert_memory_equal(qkv_tensor_data(cached), qkv_tensor_data(all) + (b * T + row) * D, sizeof(float) * D);
         }
         qkv_tape_free(t);
     }
@@ -464,7 +463,7 @@ static void weights_are_weights(void **state)
                            operand(t, c->k, c->batch, c->kv_heads, c->tk, c->dk, false),
                            operand(t, c->v, c->batch, c->kv_heads, c->tk, c->dv, false), c->mask,
                            &(qkv_attention_opts){ .scaled = &scaled });
-        const float *w = qkv_data(qkv_tape_attention(t, 0)), *s = qkv_data(scaled);
+        const float *w = qkv_tensor_data(qkv_tape_attention(t, 0)), *s = qkv_tensor_data(scaled);
         assert_null(qkv_tape_attention(t, 1));
         for (int64_t row = 0; row < c->batch * c->heads * c->tq; row++, w += c->tk, s += c->tk) {
             double sum = 0;
@@ -497,8 +496,8 @@ static void nothing_to_see(void **state)
                                { .keep = none, .keep_shape = { 1, 1, 1, 1 } },
                                { .bias = hidden, .bias_shape = { 1, 1, 1, 1 } } };
     for (size_t i = 0; i < 3; i++)
-        for (int isa = 0; qkv_isa_available(isa); isa++) {
-            qkv_set_isa(qkv_isa_available(isa));
+        for (int isa = 0; qkv_isa_at(isa); isa++) {
+            qkv_set_isa(qkv_isa_at(isa));
             one *c = large(2, 2, 1, 20, 30, 8, 6, 0);
             c->mask = masks[i];
             assert_int_equal(run(c, false, NULL, NULL, &r), QKV_OK);
@@ -520,11 +519,11 @@ static void large_scores(void **state)
                                        &(qkv_attention_opts){ .weights = &weights });
     assert_int_equal(qkv_backward(qkv_sum(y)), QKV_OK);
     float lead = expf(100 * (99.99f - 100)); /* the second of 99.99 as a float */
-    assert_near(qkv_data(weights), F(1 / (1 + lead), lead / (1 + lead), 0, 0, 0, 1), 6, 1e-3f);
+    assert_near(qkv_tensor_data(weights), F(1 / (1 + lead), lead / (1 + lead), 0, 0, 0, 1), 6, 1e-3f);
     for (int i = 0; i < 2; i++) {
-        float sum = qkv_data(weights)[3 * i] + qkv_data(weights)[3 * i + 1] + qkv_data(weights)[3 * i + 2];
+        float sum = qkv_tensor_data(weights)[3 * i] + qkv_tensor_data(weights)[3 * i + 1] + qkv_tensor_data(weights)[3 * i + 2];
         assert_true(fabsf(sum - 1) < 1e-6f);
-        assert_true(isfinite(qkv_data(y)[i]) && isfinite(qkv_grad(q)[i]) && isfinite(qkv_grad(k)[i]));
+        assert_true(isfinite(qkv_tensor_data(y)[i]) && isfinite(qkv_tensor_grad(q)[i]) && isfinite(qkv_tensor_grad(k)[i]));
     }
     qkv_tape_free(t);
 }
@@ -575,9 +574,9 @@ static void dropout(void **state)
     assert_int_equal(qkv_tape_status(t), QKV_OK);
     int64_t dropped = 0;
     for (int64_t i = 0; i < T * T; i++) {
-        assert_true(fabsf(qkv_data(weights)[i] - 1.0f / T) < 1e-8f);
-        dropped += qkv_data(y)[i] == 0;
-        if (qkv_data(y)[i] != 0) assert_true(fabsf(qkv_data(y)[i] - 1 / (0.75f * T)) < 1e-7f);
+        assert_true(fabsf(qkv_tensor_data(weights)[i] - 1.0f / T) < 1e-8f);
+        dropped += qkv_tensor_data(y)[i] == 0;
+        if (qkv_tensor_data(y)[i] != 0) assert_true(fabsf(qkv_tensor_data(y)[i] - 1 / (0.75f * T)) < 1e-7f);
     }
     assert_true(llabs((long long)dropped - T * T / 4) < 600); /* 4.6 standard deviations */
     qkv_tape_free(t);
@@ -696,10 +695,10 @@ static void any_allocation_may_fail(void **state)
 {
     (void)state;
     for (int threads = 1; threads <= 2; threads++) {
-        qkv_set_threads(threads);
+        qkv_set_num_threads(threads);
         assert_true(each_allocation_fails(masked_forward_and_backward) > 3);
     }
-    qkv_set_threads(0);
+    qkv_set_num_threads(0);
 }
 
 /* Forward and backward at 4,096 queries and keys: one map of weights alone would be 64 MiB. */
@@ -709,7 +708,7 @@ static void memory_is_linear(void **state)
     enum { T = 4096, D = 8 };
     qkv_tape *t = qkv_tape_new(NULL);
     qkv_tensor *x = qkv_variable(t, QKV_SHAPE(T, D), NULL);
-    for (int64_t i = 0; i < T * D; i++) qkv_data(x)[i] = (float)below(100) / 100;
+    for (int64_t i = 0; i < T * D; i++) qkv_tensor_data(x)[i] = (float)below(100) / 100;
     assert_int_equal(qkv_backward(qkv_sum(qkv_attention(x, x, x, QKV_CAUSAL))), QKV_OK);
     assert_true(qkv_tape_peak_bytes(t) < 4 << 20);
     qkv_tape_free(t);
@@ -719,8 +718,8 @@ static int best_isa(void **state)
 {
     (void)state;
     int n = 0;
-    while (qkv_isa_available(n + 1)) n++;
-    return (int)qkv_set_isa(qkv_isa_available(n));
+    while (qkv_isa_at(n + 1)) n++;
+    return (int)qkv_set_isa(qkv_isa_at(n));
 }
 
 #define TEST(name) cmocka_unit_test_setup(name, best_isa)

@@ -86,7 +86,7 @@ static int free_model(void **state)
     (void)state;
     for (int i = 0; i < CASES; i++) qkv_generated_free(&alone[i]);
     qkv_model_free(model);
-    qkv_threads_stop();
+    qkv_shutdown();
     return 0;
 }
 
@@ -151,12 +151,12 @@ static void threads_do_not_matter(void **state)
 {
     (void)state;
     for (int threads = 1; threads <= 4; threads += 3) {
-        assert_int_equal(qkv_set_threads(threads), QKV_OK);
+        assert_int_equal(qkv_set_num_threads(threads), QKV_OK);
         qkv__batcher *b = qkv__batcher_new(model, WRITERS, KEPT);
         run_writers(b, 3);
         qkv__batcher_free(b);
     }
-    qkv_set_threads(0);
+    qkv_set_num_threads(0);
 }
 
 /* ---- what is kept ---- */
@@ -338,13 +338,13 @@ static void *read_to_the_end(void *data)
 
 static void a_row_that_fails_fails_alone(void **state)
 {
-    const qkv_transformer_opts o = { .vocabulary = 9,
-                                     .decoder_layers = 1,
-                                     .dim = 8,
-                                     .heads = 1,
-                                     .d_ff = 8,
-                                     .positions = QKV_POSITION_LEARNED,
-                                     .max_positions = POSITIONS };
+    const qkv_config o = { .vocabulary = 9,
+                           .decoder_layers = 1,
+                           .dim = 8,
+                           .heads = 1,
+                           .d_ff = 8,
+                           .positions = QKV_POSITION_LEARNED,
+                           .max_positions = POSITIONS };
     (void)state;
     qkv_model *m = qkv_model_new(&o, 1);
     qkv__batcher *b = qkv__batcher_new(m, 4, 0);

@@ -35,7 +35,7 @@ static rows measure(qkv_bench_kind kind, const qkv_bench_opts *o, int most)
     for (int i = 0; i < r.n; i++) {
         const qkv_bench_row *x = &r.at[i];
         assert_int_equal(x->kind, kind);
-        assert_int_equal(x->threads, qkv_threads());
+        assert_int_equal(x->threads, qkv_num_threads());
         assert_true(x->amount > 0 && x->operations > 0 && x->peak > 0);
         assert_true(x->best > 0 && x->median >= x->best && isfinite(x->median));
         assert_true(!(x->bytes > 0) == !(x->bandwidth > 0));
@@ -49,11 +49,11 @@ static rows measure(qkv_bench_kind kind, const qkv_bench_opts *o, int most)
 
 /* ---- models of our own ---- */
 
-static const qkv_transformer_opts small = { .vocabulary = 50, .dim = 8, .heads = 2, .d_ff = 16, .untied = 1 };
+static const qkv_config small = { .vocabulary = 50, .dim = 8, .heads = 2, .d_ff = 16, .untied = 1 };
 
 static const char *saved(const char *name, int encoder, int decoder)
 {
-    qkv_transformer_opts o = small;
+    qkv_config o = small;
     o.encoder_layers = encoder;
     o.decoder_layers = decoder;
     qkv_model *m = qkv_model_new(&o, 1);
@@ -160,7 +160,7 @@ static void as_text(void **state)
                           .resident = 3e6,
                           .others = 1.5,
                           .is_busy = 1 };
-    qkv_text text = { 0 };
+    qkv_buffer text = { 0 };
     assert_int_equal(qkv_bench_text(&row, 0, &text), QKV_OK);
     assert_non_null(strstr(text.data, "20.0 /      10.0 tokens"));
     assert_non_null(strstr(text.data, " 8.0   0.50 / 0.25   0.50 / 0.25 "));
@@ -174,7 +174,7 @@ static void as_text(void **state)
     assert_non_null(strstr(text.data, "\"per_second\": {\"best\": 20, \"median\": 10}"));
     assert_non_null(strstr(text.data, "\"share_of_peak\": {\"best\": 0.5, \"median\": 0.25}"));
     assert_non_null(strstr(text.data, "\"busy\": true}"));
-    qkv_text_free(&text);
+    qkv_buffer_free(&text);
 }
 
 /* ---- refused ---- */

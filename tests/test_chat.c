@@ -27,7 +27,7 @@ static int begin(void **state)
 static int end(void **state)
 {
     qkv_model_free(model);
-    qkv_threads_stop();
+    qkv_shutdown();
     return remove_folder(state);
 }
 
@@ -52,7 +52,7 @@ static void a_turn_reads_what_is_new(void **state)
 {
     (void)state;
     qkv_generated g = { 0 }, alone = { 0 };
-    qkv_text prompt = { 0 };
+    qkv_buffer prompt = { 0 };
     qkv_chat *c = open_talk(0);
     qkv_chat_turn first = said(c, "the cat", 9, &g);
     assert_int_equal(first.read, first.tokens);
@@ -61,7 +61,7 @@ static void a_turn_reads_what_is_new(void **state)
     assert_int_equal(qkv_chat_add(c, "user", "I love you", 10), QKV_OK);
     assert_int_equal(qkv_chat_prompt(c, &prompt), QKV_OK);
     qkv_chat_turn second;
-    assert_int_equal(qkv_chat_answer(c, &(qkv_generate_opts){ .max_tokens = 9 }, NULL, NULL, &g, &second), QKV_OK);
+    assert_int_equal(qkv_chat_reply(c, &(qkv_generate_opts){ .max_tokens = 9 }, NULL, NULL, &g, &second), QKV_OK);
     /* the last token of an answer was not read when it was said */
     assert_int_equal(second.read, second.tokens - known + 1);
     assert_true(second.read < first.tokens + 9 && second.tokens > known + 5);
@@ -73,7 +73,7 @@ static void a_turn_reads_what_is_new(void **state)
     assert_int_equal(qkv_generate(model, NULL, 0, &o, NULL, NULL, &alone), QKV_OK);
     assert_int_equal(alone.n_prompt, second.tokens);
     assert_string_equal(alone.text.data, g.text.data);
-    qkv_text_free(&prompt);
+    qkv_buffer_free(&prompt);
     qkv_generated_free(&g);
     qkv_generated_free(&alone);
     qkv_chat_free(c);
@@ -83,9 +83,9 @@ static void a_turn_reads_what_is_new(void **state)
 static void changes_stay_from_turn_to_turn(void **state)
 {
     (void)state;
-    static const qkv_touch list[] = { { .what = QKV_TOUCH_HEAD_OFF, .kind = QKV_ATTENTION_DECODER, .layer = 1, .head = 1 },
-                                      { .what = QKV_TOUCH_HIDE_KEY, .kind = QKV_ATTENTION_DECODER, .place = 3 } };
-    qkv_model *touched = qkv_model_touched(model, list, 2);
+    static const qkv_edit list[] = { { .what = QKV_EDIT_ABLATE_HEAD, .kind = QKV_ATTENTION_DECODER, .layer = 1, .head = 1 },
+                                     { .what = QKV_EDIT_HIDE_KEY, .kind = QKV_ATTENTION_DECODER, .place = 3 } };
+    qkv_model *touched = qkv_model_edit(model, list, 2);
     qkv_generated g = { 0 }, alone = { 0 }, plain = { 0 };
     qkv_chat *c = qkv_chat_new(touched, &(qkv_chat_opts){ .chat_template = simple });
     assert_non_null(c);
@@ -112,7 +112,7 @@ static void what_does_not_fit_is_dropped(void **state)
 {
     (void)state;
     qkv_generated g = { 0 };
-    qkv_text all = { 0 };
+    qkv_buffer all = { 0 };
     qkv_chat *c = open_talk(120);
     int64_t dropped = 0;
     assert_int_equal(qkv_chat_set_system(c, "be a cat", 8), QKV_OK);
@@ -124,16 +124,16 @@ static void what_does_not_fit_is_dropped(void **state)
     }
     assert_true(dropped > 6);
     assert_int_equal(qkv_chat_messages(c), 1 + 24 - dropped);
-    assert_int_equal(qkv_chat_json(c, &all), QKV_OK);
+    assert_int_equal(qkv_chat_to_json(c, &all), QKV_OK);
     assert_memory_equal(all.data, "[{\"role\": \"system\", \"content\": \"be a cat\"},\n {\"role\": \"user\"", 60);
     char longer[400] = "";
     for (int i = 0; i < 40; i++) strcat(longer, "zq xj ");
     int64_t n = qkv_chat_messages(c);
     assert_int_equal(qkv_chat_say(c, longer, strlen(longer), NULL, NULL, NULL, &g, NULL), QKV_LIMIT);
     assert_true(qkv_chat_messages(c) < n); /* the message is no part of it, and what made room for it is gone */
-    assert_int_equal(qkv_chat_json(c, &all), QKV_OK);
+    assert_int_equal(qkv_chat_to_json(c, &all), QKV_OK);
     assert_null(strstr(all.data, "zq"));
-    qkv_text_free(&all);
+    qkv_buffer_free(&all);
     qkv_generated_free(&g);
     qkv_chat_free(c);
 }
@@ -146,7 +146,7 @@ static void a_stopped_answer_stays(void **state)
     int left = 6;
     qkv_chat_turn turn;
     qkv_generated g = { 0 };
-    qkv_text all = { 0 };
+    qkv_buffer all = { 0 };
     const qkv_chat_opts o = { .chat_template = simple, .is_stopped = stops_at, .is_stopped_data = &left };
     qkv_chat *c = qkv_chat_new(model, &o);
     assert_int_equal(qkv_chat_say(c, "the cat", 7, &(qkv_generate_opts){ .max_tokens = 50 }, NULL, NULL, &g, &turn), QKV_OK);
@@ -158,7 +158,7 @@ static void a_stopped_answer_stays(void **state)
     turn = said(c, "I love you", 5, &g);
     assert_false(turn.is_stopped);
     assert_true(turn.tokens - turn.read >= before); /* the first prompt at least was kept */
-    qkv_text_free(&all);
+    qkv_buffer_free(&all);
     qkv_generated_free(&g);
     qkv_chat_free(c);
 }
@@ -179,29 +179,29 @@ static void conversations_are_json(void **state)
                 { "[{\"role\": \"user\", \"content\": 3}]", QKV_USAGE, "\"content\" must be a string" },
                 { "[{\"role\": \"user\", \"content\": [{\"type\": \"image_url\"}]}]", QKV_USAGE, "part 1 of its content" },
                 { "{\"messages\": [{\"role\": \"user\", \"content\": \"x\"}], \"tools\": 3}", QKV_USAGE, "must be an array" } };
-    qkv_text out = { 0 };
+    qkv_buffer out = { 0 };
     qkv_chat *c = open_talk(0);
     const char *given =
         "[{\"role\": \"user\", \"content\": [{\"type\": \"text\", \"text\": \"a\"}, {\"type\": \"text\", \"text\": \"b\"}]}]";
-    assert_int_equal(qkv_chat_set(c, given, strlen(given)), QKV_OK);
+    assert_int_equal(qkv_chat_from_json(c, given, strlen(given)), QKV_OK);
     assert_int_equal(qkv_chat_prompt(c, &out), QKV_OK);
     assert_string_equal(out.data, "<s>user: ab</s><s>assistant: ");
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        assert_int_equal(qkv_chat_set(c, bad[i].text, strlen(bad[i].text)), bad[i].status);
+        assert_int_equal(qkv_chat_from_json(c, bad[i].text, strlen(bad[i].text)), bad[i].status);
         if (!strstr(qkv_error(), bad[i].sentence)) fail_msg("%s: %s", bad[i].text, qkv_error());
     }
     assert_int_equal(qkv_chat_messages(c), 1);
-    assert_int_equal(qkv_chat_set(c, "just text", 9), QKV_OK);
+    assert_int_equal(qkv_chat_from_json(c, "just text", 9), QKV_OK);
     assert_int_equal(qkv_chat_set_system(c, "s", 1), QKV_OK);
     assert_int_equal(qkv_chat_set_system(c, "t", 1), QKV_OK);
     assert_int_equal(qkv_chat_prompt(c, &out), QKV_OK);
     assert_string_equal(out.data, "<s>system: t</s><s>user: just text</s><s>assistant: ");
     assert_int_equal(qkv_chat_add(c, "user", "\xff", 1), QKV_FORMAT);
-    qkv_chat_reset(c);
+    qkv_chat_clear(c);
     assert_int_equal(qkv_chat_messages(c), 1);
     assert_int_equal(qkv_chat_set_system(c, NULL, 0), QKV_OK);
     assert_int_equal(qkv_chat_messages(c), 0);
-    qkv_text_free(&out);
+    qkv_buffer_free(&out);
     qkv_chat_free(c);
 }
 
@@ -233,14 +233,14 @@ static void write_file(const char *name, const char *text)
 /* The prompt of one message by the folder's template is this one; NULL: there is none. */
 static void check_prompt(const char *tools, const char *wanted)
 {
-    qkv_text out = { 0 };
+    qkv_buffer out = { 0 };
     qkv_model *m = qkv_model_load(in_folder("model"));
     qkv_chat *c = m ? qkv_chat_new(m, &(qkv_chat_opts){ .tools = tools }) : NULL;
     assert_true(m && !c == !wanted);
     if (c) assert_int_equal(qkv_chat_add(c, "user", "x", 1), QKV_OK);
     if (c) assert_int_equal(qkv_chat_prompt(c, &out), QKV_OK);
     if (c) assert_string_equal(out.data, wanted);
-    qkv_text_free(&out);
+    qkv_buffer_free(&out);
     qkv_chat_free(c);
     qkv_model_free(m);
 }
@@ -305,14 +305,10 @@ static void more_tokens_end_a_text(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_turn_reads_what_is_new),
-        cmocka_unit_test(changes_stay_from_turn_to_turn),
-        cmocka_unit_test(what_does_not_fit_is_dropped),
-        cmocka_unit_test(a_stopped_answer_stays),
-        cmocka_unit_test(conversations_are_json),
-        cmocka_unit_test(a_template_may_refuse),
-        cmocka_unit_test(folders_have_templates),
-        cmocka_unit_test(special_tokens_are_tokens_if_asked),
+        cmocka_unit_test(a_turn_reads_what_is_new),     cmocka_unit_test(changes_stay_from_turn_to_turn),
+        cmocka_unit_test(what_does_not_fit_is_dropped), cmocka_unit_test(a_stopped_answer_stays),
+        cmocka_unit_test(conversations_are_json),       cmocka_unit_test(a_template_may_refuse),
+        cmocka_unit_test(folders_have_templates),       cmocka_unit_test(special_tokens_are_tokens_if_asked),
         cmocka_unit_test(more_tokens_end_a_text),
     };
     return cmocka_run_group_tests_name("chat", tests, begin, end);

@@ -107,11 +107,11 @@ static void other_folders_list_nothing(void **state)
 
 static json_t *ask_engine(qkv__engine *e, const char *request)
 {
-    qkv_text answer = { 0 };
+    qkv_buffer answer = { 0 };
     assert_int_equal(QKV_OK, qkv__engine_request(e, request, strlen(request), &answer));
     json_t *object = json_loadb(answer.data, answer.length, 0, NULL);
     assert_non_null(object);
-    qkv_text_free(&answer);
+    qkv_buffer_free(&answer);
     return object;
 }
 

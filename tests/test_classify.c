@@ -89,7 +89,7 @@ static void copy_out(double *to, const float *from, int n)
 
 static void begin(setup *s, qkv_pooling how)
 {
-    const qkv_transformer_opts o = {
+    const qkv_config o = {
         .vocabulary = 9, .encoder_layers = 1, .dim = DIM, .heads = 2, .d_ff = 8, .classes = CLASSES, .pooling = how
     };
     *s = (setup){ .params = qkv_params_new(1), .tape = qkv_tape_new(NULL) };
@@ -104,12 +104,12 @@ static void begin(setup *s, qkv_pooling how)
     qkv_tensor *query = qkv_params_find(s->params, "pool.weight");
     qkv_tensor *weight = qkv_params_find(s->params, "classifier.weight"), *bias = qkv_params_find(s->params, "classifier.bias");
     assert_int_equal(!query, how != QKV_POOLING_ATTENTION);
-    for (int d = 0; query && d < DIM; d++) assert_true(qkv_data(query)[d] == 0); /* it starts as the mean */
-    if (query) lcg_fill(qkv_data(query), DIM);
-    lcg_fill(qkv_data(bias), CLASSES);
-    if (query) copy_out(s->x.query, qkv_data(query), DIM);
-    copy_out(s->x.weight, qkv_data(weight), CLASSES * DIM);
-    copy_out(s->x.bias, qkv_data(bias), CLASSES);
+    for (int d = 0; query && d < DIM; d++) assert_true(qkv_tensor_data(query)[d] == 0); /* it starts as the mean */
+    if (query) lcg_fill(qkv_tensor_data(query), DIM);
+    lcg_fill(qkv_tensor_data(bias), CLASSES);
+    if (query) copy_out(s->x.query, qkv_tensor_data(query), DIM);
+    copy_out(s->x.weight, qkv_tensor_data(weight), CLASSES * DIM);
+    copy_out(s->x.bias, qkv_tensor_data(bias), CLASSES);
 }
 
 static void end(setup *s)
@@ -127,13 +127,13 @@ static void pooling_counts_real_tokens(void **state)
         qkv_tensor *hidden = qkv_constant(s.tape, QKV_SHAPE(BATCH, LENGTH, DIM), s.hidden);
         const qkv_tensor *pooled = qkv_transformer_pool(s.model, hidden, lengths, how);
         assert_int_equal(qkv_tape_status(s.tape), QKV_OK);
-        assert_int_equal(qkv_ndim(pooled), 2);
-        assert_int_equal(qkv_dim(pooled, 0), BATCH);
-        assert_int_equal(qkv_dim(pooled, 1), DIM);
+        assert_int_equal(qkv_tensor_ndim(pooled), 2);
+        assert_int_equal(qkv_tensor_dim(pooled, 0), BATCH);
+        assert_int_equal(qkv_tensor_dim(pooled, 1), DIM);
         for (int b = 0; b < BATCH; b++) {
             double wanted[DIM];
             pooled_row(&s.x, b, how, wanted);
-            for (int d = 0; d < DIM; d++) assert_true(fabs(wanted[d] - (double)qkv_data(pooled)[b * DIM + d]) < 2e-6);
+            for (int d = 0; d < DIM; d++) assert_true(fabs(wanted[d] - (double)qkv_tensor_data(pooled)[b * DIM + d]) < 2e-6);
         }
         end(&s);
     }
@@ -147,17 +147,17 @@ static void gradients_are_those_of_double(void **state)
         begin(&s, how);
         qkv_tensor *hidden = qkv_variable(s.tape, QKV_SHAPE(BATCH, LENGTH, DIM), s.hidden);
         qkv_tensor *loss = qkv_cross_entropy(qkv_transformer_classify(s.model, hidden, lengths), classes);
-        assert_true(fabs((double)qkv_item(loss) - loss_of(&s.x, how)) < 2e-6);
+        assert_true(fabs((double)qkv_tensor_item(loss) - loss_of(&s.x, how)) < 2e-6);
         assert_int_equal(qkv_backward(loss), QKV_OK);
         const struct part {
             double *at;
             const float *grad;
             int n;
         } parts[] = {
-            { s.x.hidden, qkv_grad(hidden), HIDDEN },
-            { s.x.query, qkv_grad(qkv_params_find(s.params, "pool.weight")), DIM },
-            { s.x.weight, qkv_grad(qkv_params_find(s.params, "classifier.weight")), CLASSES * DIM },
-            { s.x.bias, qkv_grad(qkv_params_find(s.params, "classifier.bias")), CLASSES },
+            { s.x.hidden, qkv_tensor_grad(hidden), HIDDEN },
+            { s.x.query, qkv_tensor_grad(qkv_params_find(s.params, "pool.weight")), DIM },
+            { s.x.weight, qkv_tensor_grad(qkv_params_find(s.params, "classifier.weight")), CLASSES * DIM },
+            { s.x.bias, qkv_tensor_grad(qkv_params_find(s.params, "classifier.bias")), CLASSES },
         };
         for (size_t p = 0; p < sizeof parts / sizeof *parts; p++)
             for (int i = 0; parts[p].grad && i < parts[p].n; i++) {
@@ -198,7 +198,7 @@ static void pooling_refuses(void **state)
     end(&s);
     qkv_params *p = qkv_params_new(1);
     const qkv_transformer *plain = qkv_transformer_new(
-        p, &(qkv_transformer_opts){ .vocabulary = 9, .encoder_layers = 1, .dim = DIM, .heads = 2, .d_ff = 8 });
+        p, &(qkv_config){ .vocabulary = 9, .encoder_layers = 1, .dim = DIM, .heads = 2, .d_ff = 8 });
     qkv_tape *t = qkv_tape_new(NULL);
     assert_null(qkv_transformer_classify(plain, qkv_constant(t, QKV_SHAPE(1, 2, DIM), NULL), NULL));
     assert_int_equal(qkv_tape_status(t), QKV_USAGE);
@@ -217,7 +217,7 @@ static void logits_of(const qkv_transformer *m, const int32_t *ids, int64_t rows
 {
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
     qkv_tensor *hidden = qkv_transformer_encode(m, t, ids, rows, length, of_rows);
-    const float *logits = qkv_data(qkv_transformer_classify(m, hidden, of_rows));
+    const float *logits = qkv_tensor_data(qkv_transformer_classify(m, hidden, of_rows));
     assert_int_equal(qkv_tape_status(t), QKV_OK);
     memcpy(out, logits, sizeof *out * (size_t)(rows * CLASSES));
     qkv_tape_free(t);
@@ -230,18 +230,18 @@ static void rows_alone_and_together(void **state)
     int32_t ids[ROWS * LONGEST];
     for (int i = 0; i < ROWS * LONGEST; i++) ids[i] = (i * 7 + i / 5) % 50;
     for (qkv_pooling how = QKV_POOLING_MEAN; how <= QKV_POOLING_ATTENTION; how++) {
-        const qkv_transformer_opts o = {
+        const qkv_config o = {
             .vocabulary = 50, .encoder_layers = 2, .dim = WIDE, .heads = 4, .d_ff = 96, .classes = CLASSES, .pooling = how
         };
         qkv_params *p = qkv_params_new(3);
         const qkv_transformer *m = qkv_transformer_new(p, &o);
         qkv_tensor *query = qkv_params_find(p, "pool.weight");
-        if (query) lcg_fill(qkv_data(query), WIDE);
+        if (query) lcg_fill(qkv_tensor_data(query), WIDE);
         float together[ROWS * CLASSES], other[ROWS * CLASSES];
-        qkv_set_threads(1);
+        qkv_set_num_threads(1);
         logits_of(m, ids, ROWS, LONGEST, of_rows, together);
         for (int threads = 2; threads <= 4; threads += 2) {
-            qkv_set_threads(threads);
+            qkv_set_num_threads(threads);
             logits_of(m, ids, ROWS, LONGEST, of_rows, other);
             assert_memory_equal(together, other, sizeof together);
         }
@@ -249,7 +249,7 @@ static void rows_alone_and_together(void **state)
             logits_of(m, ids + r * LONGEST, 1, of_rows[r], NULL, other);
             assert_memory_equal(together + r * CLASSES, other, sizeof *other * CLASSES);
         }
-        qkv_set_threads(0);
+        qkv_set_num_threads(0);
         qkv_params_free(p);
     }
 }
@@ -264,21 +264,21 @@ static qkv_tokenizer *word_tokenizer(void)
     qkv_word_counts *w = qkv_word_counts_new_of(QKV_TOKEN_WORDS);
     qkv_tokenizer *t = NULL;
     if (w && !qkv_word_counts_add(w, vocabulary_text, strlen(vocabulary_text)))
-        t = qkv_tokenizer_train(w, &(qkv_bpe_opts){ .vocabulary = 100, .min_count = 1 });
+        t = qkv_tokenizer_train(w, &(qkv_tokenizer_opts){ .vocabulary = 100, .min_count = 1 });
     qkv_word_counts_free(w);
     return t;
 }
 
-static const qkv_transformer_opts reader = { .vocabulary = 24,
-                                             .encoder_layers = 2,
-                                             .dim = 16,
-                                             .heads = 2,
-                                             .d_ff = 32,
-                                             .classes = CLASSES,
-                                             .pooling = QKV_POOLING_ATTENTION };
+static const qkv_config reader = { .vocabulary = 24,
+                                   .encoder_layers = 2,
+                                   .dim = 16,
+                                   .heads = 2,
+                                   .d_ff = 32,
+                                   .classes = CLASSES,
+                                   .pooling = QKV_POOLING_ATTENTION };
 static const char *const names[CLASSES] = { "bad", "good", "gr\xc3\xbc\xc3\x9f" };
 
-static qkv_model *word_model(const qkv_transformer_opts *o)
+static qkv_model *word_model(const qkv_config *o)
 {
     qkv_tokenizer *t = word_tokenizer();
     qkv_model *m = t ? qkv_model_new(o, 8) : NULL;
@@ -297,7 +297,8 @@ static void probabilities_of(const qkv_model *m, const int32_t *ids, int64_t n, 
 {
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
     const qkv_transformer *x = qkv_model_transformer(m);
-    const float *p = qkv_data(qkv_softmax(qkv_transformer_classify(x, qkv_transformer_encode(x, t, ids, 1, n, NULL), NULL)));
+    const float *p = qkv_tensor_data(
+        qkv_softmax(qkv_transformer_classify(x, qkv_transformer_encode(x, t, ids, 1, n, NULL), NULL)));
     assert_int_equal(qkv_tape_status(t), QKV_OK);
     memcpy(out, p, sizeof *out * CLASSES);
     qkv_tape_free(t);
@@ -305,7 +306,7 @@ static void probabilities_of(const qkv_model *m, const int32_t *ids, int64_t n, 
 
 static int32_t word_id(const qkv_model *m, const char *word)
 {
-    int32_t id = qkv_tokenizer_find(qkv_model_source_tokenizer(m), word);
+    int32_t id = qkv_tokenizer_id(qkv_model_source_tokenizer(m), word);
     assert_true(id >= FIRST_WORD);
     return id;
 }
@@ -314,7 +315,7 @@ static int32_t word_id(const qkv_model *m, const char *word)
 static void only_class(void **state)
 {
     (void)state;
-    qkv_transformer_opts o = reader;
+    qkv_config o = reader;
     o.classes = 1;
     qkv_model *m = word_model(&o);
     static const char *const two[] = { "w1 w2 w3", "w4" };
@@ -324,7 +325,7 @@ static void only_class(void **state)
     const int32_t ids[] = { START, word_id(m, "w1"), word_id(m, "w2"), word_id(m, "w3"), END };
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
     const qkv_transformer *x = qkv_model_transformer(m);
-    float logit = qkv_item(qkv_transformer_classify(x, qkv_transformer_encode(x, t, ids, 1, 5, NULL), NULL));
+    float logit = qkv_tensor_item(qkv_transformer_classify(x, qkv_transformer_encode(x, t, ids, 1, 5, NULL), NULL));
     assert_true(found.data[0] == logit && found.data[0] != found.data[1] && logit != 1);
     qkv_tape_free(t);
     qkv_matrix_free(&found);
@@ -334,28 +335,28 @@ static void only_class(void **state)
 /* ---- learning ---- */
 
 typedef struct learned {
-    qkv_pairs *pairs;
+    qkv_dataset *pairs;
     qkv_batch batch;
-    qkv_epoch *epoch;
+    qkv_loader *epoch;
 } learned;
 
 static const qkv_batch_opts in_order = { .max_tokens = 4000, .in_order = 1, .start = START, .end = END };
 
 static void add_texts(learned *l, const qkv_model *m, int n, const char *const *texts, const int32_t *of_texts)
 {
-    *l = (learned){ .pairs = qkv_pairs_new() };
+    *l = (learned){ .pairs = qkv_dataset_new() };
     for (int i = 0; i < n; i++)
         assert_int_equal(qkv_pairs_add_text(l->pairs, m, texts[i], strlen(texts[i]), NULL, 0, 0, of_texts[i]), QKV_OK);
-    l->epoch = qkv_epoch_new(l->pairs, &in_order, 0);
-    assert_int_equal(qkv_epoch_batch(l->epoch, 0, &l->batch), QKV_OK);
+    l->epoch = qkv_loader_new(l->pairs, &in_order, 0);
+    assert_int_equal(qkv_loader_batch(l->epoch, 0, &l->batch), QKV_OK);
     assert_int_equal(l->batch.rows, n);
 }
 
 static void free_learned(learned *l)
 {
     qkv_batch_free(&l->batch);
-    qkv_epoch_free(l->epoch);
-    qkv_pairs_free(l->pairs);
+    qkv_loader_free(l->epoch);
+    qkv_dataset_free(l->pairs);
 }
 
 enum { TEXTS = 5 };
@@ -371,7 +372,7 @@ static void weights_by_hand(void **state)
     learned l;
     add_texts(&l, m, TEXTS, texts, of_texts);
     for (int weighs = 0; weighs < 2; weighs++) {
-        const qkv_objective o = qkv_classifying(weighs ? weights : NULL, CLASSES);
+        const qkv_loss o = qkv_loss_classification(weighs ? weights : NULL, CLASSES);
         qkv_batch *b = &l.batch;
         assert_int_equal(o.prepare(&o, b, 1, 0), QKV_OK);
         assert_int_equal(b->tokens, TEXTS);
@@ -384,7 +385,7 @@ static void weights_by_hand(void **state)
             wanted += (weighs ? (double)weights[of_texts[r]] : 1) * loss / TEXTS;
         }
         qkv_tape *t = qkv_tape_new(NULL);
-        double got = (double)qkv_item(o.loss(&o, m, t, b, smoothing));
+        double got = (double)qkv_tensor_item(o.loss(&o, m, t, b, smoothing));
         assert_true(fabs(got - wanted) < 2e-6 * wanted);
         qkv_tape_free(t);
         double whole, parts; /* batches add up, weights and all */
@@ -394,7 +395,7 @@ static void weights_by_hand(void **state)
         assert_int_equal(qkv_evaluate(m, l.pairs, &o, &small, &parts), QKV_OK);
         assert_true(fabs(whole - parts) < 1e-6 * whole);
     }
-    const qkv_objective a = qkv_classifying(NULL, CLASSES), b = qkv_classifying(weights, CLASSES);
+    const qkv_loss a = qkv_loss_classification(NULL, CLASSES), b = qkv_loss_classification(weights, CLASSES);
     assert_true(a.name != b.name && a.name && b.name);
     free_learned(&l);
     qkv_model_free(m);
@@ -410,18 +411,18 @@ static void classes_that_are_none(void **state)
         learned l;
         double loss;
         add_texts(&l, m, 1, texts, &wrong[i]);
-        const qkv_objective o = qkv_classifying(weights, CLASSES);
+        const qkv_loss o = qkv_loss_classification(weights, CLASSES);
         assert_int_equal(qkv_evaluate(m, l.pairs, &o, &in_order, &loss), QKV_USAGE);
         assert_non_null(strstr(qkv_error(), "outside 0..2"));
         free_learned(&l);
     }
-    qkv_pairs *p = qkv_pairs_new();
+    qkv_dataset *p = qkv_dataset_new();
     assert_int_equal(qkv_pairs_add_text(NULL, m, "w1", 2, NULL, 0, 0, 0), QKV_USAGE);
     assert_int_equal(qkv_pairs_add_text(p, NULL, "w1", 2, NULL, 0, 0, 0), QKV_USAGE);
     assert_int_equal(qkv_pairs_add_text(p, m, NULL, 2, NULL, 0, 0, 0), QKV_USAGE);
     assert_int_equal(qkv_pairs_add_text(p, m, "w1", 2, NULL, 0, -1, 0), QKV_USAGE);
-    assert_int_equal(qkv_pairs_count(p), 0);
-    qkv_pairs_free(p);
+    assert_int_equal(qkv_dataset_size(p), 0);
+    qkv_dataset_free(p);
     qkv_model_free(m);
 }
 
@@ -445,10 +446,10 @@ static void learning_and_using_read_alike(void **state)
     }
     assert_int_equal(l.batch.source[3 * l.batch.source_length + 3], UNKNOWN);
     free_learned(&l);
-    l = (learned){ .pairs = qkv_pairs_new() }; /* a pair, cut */
+    l = (learned){ .pairs = qkv_dataset_new() }; /* a pair, cut */
     assert_int_equal(qkv_pairs_add_text(l.pairs, m, "w1 w2", 5, "w3 w4", 5, 5, 1), QKV_OK);
-    l.epoch = qkv_epoch_new(l.pairs, &in_order, 0);
-    assert_int_equal(qkv_epoch_batch(l.epoch, 0, &l.batch), QKV_OK);
+    l.epoch = qkv_loader_new(l.pairs, &in_order, 0);
+    assert_int_equal(qkv_loader_batch(l.epoch, 0, &l.batch), QKV_OK);
     const int32_t wanted[] = { START, word_id(m, "w1"), word_id(m, "w2"), END, word_id(m, "w3"), END };
     assert_int_equal(l.batch.source_length, 6);
     assert_memory_equal(l.batch.source, wanted, sizeof wanted);
@@ -473,13 +474,13 @@ static void one_by_one_and_together(void **state)
     qkv_model *m = word_model(&reader);
     qkv_matrix all = { 0 }, one = { 0 };
     for (int windows = 0; windows < 2; windows++) {
-        const qkv_reading_opts opts = { .max_length = windows ? 8 : 0, .windows = windows };
-        qkv_set_threads(1);
+        const qkv_encoder_opts opts = { .max_length = windows ? 8 : 0, .windows = windows };
+        qkv_set_num_threads(1);
         assert_int_equal(qkv_classify(m, &(qkv_texts){ .texts = many, .n = MANY }, &opts, &all), QKV_OK);
         assert_int_equal(all.n, MANY);
         assert_int_equal(all.width, CLASSES);
         for (int threads = 2; threads <= 4; threads += 2) {
-            qkv_set_threads(threads);
+            qkv_set_num_threads(threads);
             assert_int_equal(qkv_classify(m, &(qkv_texts){ .texts = many, .n = MANY }, &opts, &one), QKV_OK);
             assert_memory_equal(all.data, one.data, sizeof(float) * MANY * CLASSES);
         }
@@ -490,7 +491,7 @@ static void one_by_one_and_together(void **state)
             for (int k = 0; k < CLASSES; k++) sum += (double)one.data[k];
             assert_true(fabs(sum - 1) < 1e-6);
         }
-        qkv_set_threads(0);
+        qkv_set_num_threads(0);
     }
     qkv_matrix_free(&all);
     qkv_matrix_free(&one);
@@ -517,16 +518,16 @@ static void the_first_batch_that_fails(void **state)
     qkv_params *p = qkv_model_params(m);
     qkv_tensor *table = qkv_params_find(p, "embed.weight");
     assert_non_null(table);
-    qkv_data(table)[word_id(m, "w19") * 16] = NAN;
+    qkv_tensor_data(table)[word_id(m, "w19") * 16] = NAN;
     for (int threads = 1; threads <= 4; threads++) {
-        qkv_set_threads(threads);
+        qkv_set_num_threads(threads);
         assert_int_equal(qkv_classify(m, &(qkv_texts){ .texts = many, .n = MANY }, NULL, &found), QKV_NUMERIC);
         assert_int_equal(found.n, 0);
         if (threads == 1) strcpy(told, qkv_error());
         assert_string_equal(qkv_error(), told);
     }
     assert_string_equal(told, "text 64: the result is not finite");
-    qkv_set_threads(0);
+    qkv_set_num_threads(0);
     qkv_matrix_free(&found);
     qkv_model_free(m);
 }
@@ -544,7 +545,7 @@ static void windows_and_cuts(void **state)
     float p[3][CLASSES];
     for (int i = 0; i < 3; i++) probabilities_of(m, parts[i], i < 2 ? 5 : 4, p[i]);
     qkv_matrix found = { 0 };
-    qkv_reading_opts opts = { .max_length = 4 };
+    qkv_encoder_opts opts = { .max_length = 4 };
     assert_int_equal(qkv_classify(m, &(qkv_texts){ .texts = two, .n = 2 }, &opts, &found), QKV_OK);
     assert_int_equal(found.cut, 1);
     assert_memory_equal(found.data, p[0], sizeof p[0]);
@@ -560,7 +561,7 @@ static void windows_and_cuts(void **state)
     assert_memory_equal(found.data + CLASSES, p[0], sizeof p[0]);
     qkv_matrix_free(&found);
     qkv_model_free(m);
-    qkv_transformer_opts learned_positions = reader; /* which end somewhere */
+    qkv_config learned_positions = reader; /* which end somewhere */
     learned_positions.positions = QKV_POSITION_LEARNED, learned_positions.max_positions = 5;
     m = word_model(&learned_positions);
     for (int i = 0; i < 3; i++) probabilities_of(m, parts[i], i < 2 ? 5 : 4, p[i]);
@@ -607,7 +608,7 @@ static void texts_of_all_kinds(void **state)
 static void classify_refuses(void **state)
 {
     (void)state;
-    qkv_transformer_opts o = reader;
+    qkv_config o = reader;
     o.classes = 0, o.pooling = QKV_POOLING_MEAN;
     qkv_model *m = word_model(&reader), *encoder = word_model(&o), *ids = qkv_model_new(&reader, 1);
     o.decoder_layers = 1, o.encoder_layers = 0;
@@ -619,17 +620,17 @@ static void classify_refuses(void **state)
     assert_non_null(strstr(qkv_error(), "no classifier"));
     assert_int_equal(qkv_classify(ids, &one, NULL, &found), QKV_USAGE);
     assert_non_null(strstr(qkv_error(), "no tokenizer"));
-    assert_int_equal(qkv_embed_texts(decoder, &one, NULL, &found), QKV_UNSUPPORTED);
+    assert_int_equal(qkv_embed(decoder, &one, NULL, &found), QKV_UNSUPPORTED);
     assert_non_null(strstr(qkv_error(), "no head for \"embed\": it can generate"));
-    assert_int_equal(qkv_embed_texts(NULL, &one, NULL, &found), QKV_USAGE);
-    assert_int_equal(qkv_embed_texts(encoder, &one, &(qkv_embed_opts){ .pooling = QKV_POOLING_ATTENTION }, &found), QKV_USAGE);
+    assert_int_equal(qkv_embed(NULL, &one, NULL, &found), QKV_USAGE);
+    assert_int_equal(qkv_embed(encoder, &one, &(qkv_embed_opts){ .pooling = QKV_POOLING_ATTENTION }, &found), QKV_USAGE);
     assert_int_equal(qkv_classify(m, NULL, NULL, &found), QKV_USAGE);
     assert_int_equal(qkv_classify(m, &one, NULL, NULL), QKV_USAGE);
     assert_int_equal(qkv_classify(m, &(qkv_texts){ .texts = texts, .n = -1 }, NULL, &found), QKV_USAGE);
     assert_int_equal(qkv_classify(m, &(qkv_texts){ .texts = (const char *[]){ NULL }, .n = 1 }, NULL, &found), QKV_USAGE);
-    assert_int_equal(qkv_classify(m, &one, &(qkv_reading_opts){ .max_length = -1 }, &found), QKV_USAGE);
+    assert_int_equal(qkv_classify(m, &one, &(qkv_encoder_opts){ .max_length = -1 }, &found), QKV_USAGE);
     assert_int_equal(found.n, 0);
-    qkv_data(qkv_params_find(qkv_model_params(m), "classifier.bias"))[1] = NAN;
+    qkv_tensor_data(qkv_params_find(qkv_model_params(m), "classifier.bias"))[1] = NAN;
     assert_int_equal(qkv_classify(m, &one, NULL, &found), QKV_NUMERIC);
     assert_int_equal(found.n, 0);
     qkv_matrix_free(&found);
@@ -644,7 +645,7 @@ static void classify_refuses(void **state)
 static void vectors(void **state)
 {
     (void)state;
-    qkv_transformer_opts translator = reader;
+    qkv_config translator = reader;
     translator.decoder_layers = 1, translator.classes = 0, translator.pooling = QKV_POOLING_MEAN;
     for (int translates = 0; translates < 2; translates++) {
         qkv_model *m = word_model(translates ? &translator : &reader);
@@ -654,15 +655,15 @@ static void vectors(void **state)
         for (qkv_pooling how = QKV_POOLING_MEAN; how <= (translates ? QKV_POOLING_LAST : QKV_POOLING_ATTENTION); how++) {
             const char *const both[] = { "w3 w4 w5 w6 w7", "w1 w2" };
             qkv_embed_opts o = { .pooling = how };
-            assert_int_equal(qkv_embed_texts(m, &(qkv_texts){ .texts = both, .n = 2 }, &o, &raw), QKV_OK);
+            assert_int_equal(qkv_embed(m, &(qkv_texts){ .texts = both, .n = 2 }, &o, &raw), QKV_OK);
             o.normalized = 1;
-            assert_int_equal(qkv_embed_texts(m, &(qkv_texts){ .texts = both, .n = 2 }, &o, &normal), QKV_OK);
+            assert_int_equal(qkv_embed(m, &(qkv_texts){ .texts = both, .n = 2 }, &o, &normal), QKV_OK);
             assert_int_equal(raw.width, 16);
             qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
             const qkv_transformer *x = qkv_model_transformer(m);
             qkv_tensor *hidden = qkv_transformer_encode(x, t, ids + translates, 1, 4 - translates, NULL);
             const qkv_tensor *wanted = qkv_transformer_pool(x, hidden, NULL, how);
-            assert_memory_equal(raw.data + 16, qkv_data(wanted), sizeof(float) * 16);
+            assert_memory_equal(raw.data + 16, qkv_tensor_data(wanted), sizeof(float) * 16);
             qkv_tape_free(t);
             for (int i = 0; i < 2; i++) {
                 double length = 0, unit = 0;
@@ -687,7 +688,7 @@ static void a_vector_of_zeros_stays(void **state)
     memset(qkv_params_data(p), 0, sizeof(float) * (size_t)qkv_params_block(p));
     qkv_matrix found = { 0 };
     const qkv_embed_opts o = { .normalized = 1 };
-    assert_int_equal(qkv_embed_texts(m, &(qkv_texts){ .texts = texts, .n = 1 }, &o, &found), QKV_OK);
+    assert_int_equal(qkv_embed(m, &(qkv_texts){ .texts = texts, .n = 1 }, &o, &found), QKV_OK);
     for (int d = 0; d < 16; d++) assert_true(found.data[d] == 0);
     qkv_matrix_free(&found);
     qkv_model_free(m);
@@ -702,14 +703,14 @@ static void many_texts(void **state)
     const char *all[MANY];
     qkv_model *m = word_model(&reader);
     qkv_matrix together = { 0 }, alone = { 0 };
-    const qkv_reading_opts windows = { .max_length = 4, .windows = 1 };
+    const qkv_encoder_opts windows = { .max_length = 4, .windows = 1 };
     for (int i = 0; i < MANY; i++) {
         int n = snprintf(words[i], sizeof *words, "w%d", i % 7 + 1);
         for (int k = 0; k < i % 9; k++) n += snprintf(words[i] + n, sizeof *words - (size_t)n, " w%d", (i + k) % 7 + 1);
         all[i] = words[i];
     }
     for (int threads = 1; threads <= 4; threads += 3) {
-        qkv_set_threads(threads);
+        qkv_set_num_threads(threads);
         assert_int_equal(qkv_classify(m, &(qkv_texts){ .texts = all, .n = MANY }, &windows, &together), QKV_OK);
         for (int i = 0; i < MANY; i++) {
             assert_int_equal(qkv_classify(m, &(qkv_texts){ .texts = all + i, .n = 1 }, &windows, &alone), QKV_OK);
@@ -720,7 +721,7 @@ static void many_texts(void **state)
     assert_int_equal(qkv_classify(m, &(qkv_texts){ .texts = all, .n = MANY }, NULL, &together), QKV_USAGE);
     assert_non_null(strstr(qkv_error(), "text 140 is NULL"));
     assert_int_equal(together.n, 0);
-    qkv_set_threads(0);
+    qkv_set_num_threads(0);
     qkv_matrix_free(&together);
     qkv_matrix_free(&alone);
     qkv_model_free(m);
@@ -761,7 +762,7 @@ static void labels_come_back(void **state)
     assert_int_equal(qkv_model_save(m, folder), QKV_OK);
     qkv_model_free(m);
     assert_non_null(m = qkv_model_load(folder));
-    const qkv_transformer_opts *o = qkv_transformer_options(qkv_model_transformer(m));
+    const qkv_config *o = qkv_transformer_options(qkv_model_transformer(m));
     assert_int_equal(o->classes, CLASSES);
     assert_int_equal(o->pooling, QKV_POOLING_ATTENTION);
     for (int i = 0; i < CLASSES; i++) assert_string_equal(qkv_model_label(m, i), names[i]);
@@ -789,7 +790,7 @@ static void poolings_come_back(void **state)
     (void)state;
     for (qkv_pooling how = QKV_POOLING_MEAN; how <= QKV_POOLING_ATTENTION; how++) {
         char text[4096], wanted[40];
-        qkv_transformer_opts o = reader;
+        qkv_config o = reader;
         o.pooling = how;
         qkv_model *m = word_model(&o);
         assert_int_equal(qkv_model_save(m, folder), QKV_OK);
@@ -927,7 +928,7 @@ static void confusions_are_counted(void **state)
         assert_memory_equal(c.counts, wanted, sizeof wanted);
         assert_string_equal(c.labels[1], "good");
     }
-    const qkv_classify_labelled_opts cut = { .reading = &(qkv_reading_opts){ .max_length = 4 } };
+    const qkv_classify_labelled_opts cut = { .reading = &(qkv_encoder_opts){ .max_length = 4 } };
     assert_int_equal(qkv_classify_labelled(m, path, &cut, &c), QKV_OK);
     assert_true(c.cut > 0 && c.texts == TEXTS);
     qkv_confusion_free(&c);
@@ -949,7 +950,7 @@ static void refuses_labelled(const qkv_model *m, const char *file, qkv_status st
 static void labelled_texts_that_do_not_fit(void **state)
 {
     (void)state;
-    qkv_transformer_opts o = reader;
+    qkv_config o = reader;
     qkv_model *m = word_model(&o);
     refuses_labelled(m, "meh\tw1\nso\tw2\n", QKV_FORMAT, "line 1: the model does not know the label \"meh\"");
     refuses_labelled(m, "\tw1\n", QKV_FORMAT, "there are no texts");
@@ -1005,24 +1006,24 @@ static qkv_status count_labelled(const qkv_model *m)
 static qkv_status all_of_it(void)
 {
     qkv_model *m = word_model(&reader);
-    qkv_pairs *p = m ? qkv_pairs_new() : NULL;
+    qkv_dataset *p = m ? qkv_dataset_new() : NULL;
     qkv_matrix found = { 0 };
-    const qkv_reading_opts windows = { .max_length = 4, .windows = 1 };
+    const qkv_encoder_opts windows = { .max_length = 4, .windows = 1 };
     const qkv_texts all = { .texts = (const char *[]){ "w1 w2 w3 w4 w5", "w1 \xff", "" }, .n = 3 };
     qkv_status status = p ? QKV_OK : qkv_error_status();
     if (!status) status = qkv_classify(m, &all, &windows, &found);
-    if (!status) status = qkv_embed_texts(m, &all, NULL, &found);
+    if (!status) status = qkv_embed(m, &all, NULL, &found);
     if (!status) status = count_labelled(m);
     if (!status) status = qkv_pairs_add_text(p, m, "w1 \xff", 4, "w2", 2, 0, 1);
     double loss;
-    const qkv_objective o = qkv_classifying((float[]){ 1, 2, 3 }, CLASSES);
+    const qkv_loss o = qkv_loss_classification((float[]){ 1, 2, 3 }, CLASSES);
     if (!status) status = qkv_evaluate(m, p, &o, &in_order, &loss);
     if (!status) status = qkv_model_save(m, folder);
     qkv_model *copy = status ? NULL : qkv_model_load(folder);
     if (!status && !copy) status = qkv_error_status();
     qkv_model_free(copy);
     qkv_matrix_free(&found);
-    qkv_pairs_free(p);
+    qkv_dataset_free(p);
     qkv_model_free(m);
     return status;
 }

@@ -32,7 +32,7 @@ static int make_folder(void **state)
     snprintf(first_path, sizeof first_path, "%s/first", folder);
     snprintf(second_path, sizeof second_path, "%s/second", folder);
     qkv_word_counts *w = qkv_word_counts_new();
-    bytes_only = qkv_tokenizer_train(w, &(qkv_bpe_opts){ .vocabulary = 260 });
+    bytes_only = qkv_tokenizer_train(w, &(qkv_tokenizer_opts){ .vocabulary = 260 });
     qkv_word_counts_free(w);
     return bytes_only ? 0 : -1;
 }
@@ -65,16 +65,16 @@ static void write_gzip(const char *path, const char *bytes, size_t size)
 /* ---- what a corpus gives ---- */
 
 /* The pairs as text, "source|target\n" each. */
-static void read_back(const qkv_pairs *p, qkv_text *out)
+static void read_back(const qkv_dataset *p, qkv_buffer *out)
 {
     static char text[1 << 16];
     size_t n = 0;
-    qkv_epoch *e = qkv_epoch_new(p, &in_order, 0);
+    qkv_loader *e = qkv_loader_new(p, &in_order, 0);
     qkv_batch b = { 0 };
-    qkv_text side = { 0 };
-    assert_int_equal(qkv_epoch_batches(e), qkv_pairs_count(p)); /* one pair each */
-    for (int64_t i = 0; i < qkv_epoch_batches(e); i++) {
-        assert_int_equal(qkv_epoch_batch(e, i, &b), QKV_OK);
+    qkv_buffer side = { 0 };
+    assert_int_equal(qkv_loader_size(e), qkv_dataset_size(p)); /* one pair each */
+    for (int64_t i = 0; i < qkv_loader_size(e); i++) {
+        assert_int_equal(qkv_loader_batch(e, i, &b), QKV_OK);
         for (int s = 0; s < 2; s++) {
             const int32_t *ids = s ? b.labels : b.source;
             size_t length = (size_t)(s ? b.target_length : b.source_length) - 1;
@@ -84,10 +84,10 @@ static void read_back(const qkv_pairs *p, qkv_text *out)
             text[n++] = s ? '\n' : '|';
         }
     }
-    *out = (qkv_text){ text, n, 0 };
-    qkv_text_free(&side);
+    *out = (qkv_buffer){ text, n, 0 };
+    qkv_buffer_free(&side);
     qkv_batch_free(&b);
-    qkv_epoch_free(e);
+    qkv_loader_free(e);
 }
 
 static const char *second(const char *target) { return target ? second_path : NULL; }
@@ -108,9 +108,19 @@ static const row rows[] = {
     { "carriage returns", "a\r\nb\r\r\n", "A\nB\r\n", "a|A\nb\r|B\n", { 0 }, { 2, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, { 0 } } },
     { "white space stays", " a \n", "\tA\n", " a |\tA\n", { 0 }, { 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, { 0 } } },
     { "columns", "a b\tA\nc\tB C", NULL, "a b|A\nc|B C\n", { 0 }, { 2, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, { 0 } } },
-    { "columns and carriage returns", "a\tA\r\nb\tB\r\n", NULL, "a|A\nb|B\n", { 0 }, { 2, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, { 0 } } },
+    { "columns and carriage returns",
+      "a\tA\r\nb\tB\r\n",
+      NULL,
+      "a|A\nb|B\n",
+      { 0 },
+      { 2, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, { 0 } } },
     { "empty lines", "a\n\nc\nd\n \n", "A\nB\n\r\nD\nE\n", "a|A\nd|D\n", { 0 }, { 5, 2, 0, 0, 3, 2, 0, 0, 0, 0, 0, 0, { 0 } } },
-    { "wide white space", "a\n\xE3\x80\x80\xC2\xA0\n", "A\nB\n", "a|A\n", { 0 }, { 2, 1, 0, 0, 1, 2, 0, 0, 0, 0, 0, 0, { 0 } } },
+    { "wide white space",
+      "a\n\xE3\x80\x80\xC2\xA0\n",
+      "A\nB\n",
+      "a|A\n",
+      { 0 },
+      { 2, 1, 0, 0, 1, 2, 0, 0, 0, 0, 0, 0, { 0 } } },
     { "empty columns", "\tA\nb\t\nc\tC\n", NULL, "c|C\n", { 0 }, { 3, 1, 0, 0, 2, 1, 0, 0, 0, 0, 0, 0, { 0 } } },
     { "long pairs",
       "a\nbbbb\nccc\nd\n",
@@ -145,17 +155,22 @@ static const row rows[] = {
       "x|X\n",
       { 0 },
       { 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, { 0 } } },
-    { "special tokens are text", "<s>a\n", "</s>\n", "<s>a|</s>\n", { .strict = 1 }, { 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, { 0 } } },
+    { "special tokens are text",
+      "<s>a\n",
+      "</s>\n",
+      "<s>a|</s>\n",
+      { .strict = 1 },
+      { 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, { 0 } } },
 };
 
 static void check_row(const row *r, void (*write)(const char *, const char *, size_t))
 {
-    qkv_pairs *p = qkv_pairs_new();
+    qkv_dataset *p = qkv_dataset_new();
     qkv_corpus_read read, of_words;
-    qkv_text text;
+    qkv_buffer text;
     write(first_path, r->source, strlen(r->source));
     if (r->target) write(second_path, r->target, strlen(r->target));
-    if (qkv_pairs_add_corpus(p, bytes_only, bytes_only, first_path, second(r->target), &r->o, &read))
+    if (qkv_dataset_add_files(p, bytes_only, bytes_only, first_path, second(r->target), &r->o, &read))
         fail_msg("%s: %s", r->name, qkv_error());
     read_back(p, &text);
     if (text.length != strlen(r->pairs) || memcmp(text.data, r->pairs, text.length))
@@ -169,7 +184,7 @@ static void check_row(const row *r, void (*write)(const char *, const char *, si
     of_words.first_too_long = r->read.first_too_long;
     assert_memory_equal(&of_words, &r->read, sizeof of_words);
     qkv_word_counts_free(w);
-    qkv_pairs_free(p);
+    qkv_dataset_free(p);
 }
 
 static void what_a_corpus_gives(void **state)
@@ -211,14 +226,14 @@ static void lines_as_they_stand(void **state)
     char text[64] = "";
     write_bytes(first_path, PLACED("\na  b\r\nc\n"));
     write_bytes(second_path, PLACED("A\n\nB"));
-    assert_int_equal(qkv_corpus_each(first_path, second_path, NULL, put_pair, text), QKV_OK);
+    assert_int_equal(qkv_read_pairs(first_path, second_path, NULL, put_pair, text), QKV_OK);
     assert_string_equal(text, "|A\na  b|\nc|B\n");
     write_gzip(first_path, PLACED("a\t\n\tb\n"));
-    assert_int_equal(qkv_corpus_each(first_path, NULL, NULL, put_pair, strcpy(text, "")), QKV_OK);
+    assert_int_equal(qkv_read_pairs(first_path, NULL, NULL, put_pair, strcpy(text, "")), QKV_OK);
     assert_string_equal(text, "a|\n|b\n");
-    assert_int_equal(qkv_corpus_each(first_path, NULL, NULL, put_pair, strcpy(text, "a status that ends")), QKV_LIMIT);
-    assert_int_equal(qkv_corpus_each(first_path, NULL, NULL, NULL, NULL), QKV_USAGE);
-    assert_int_equal(qkv_corpus_each(NULL, NULL, NULL, put_pair, text), QKV_USAGE);
+    assert_int_equal(qkv_read_pairs(first_path, NULL, NULL, put_pair, strcpy(text, "a status that ends")), QKV_LIMIT);
+    assert_int_equal(qkv_read_pairs(first_path, NULL, NULL, NULL, NULL), QKV_USAGE);
+    assert_int_equal(qkv_read_pairs(NULL, NULL, NULL, put_pair, text), QKV_USAGE);
 }
 
 /* The last of every k pairs of lines is held back: read alone, or all the others. */
@@ -229,43 +244,43 @@ static void lines_that_are_held_back(void **state)
     qkv_corpus_opts o = QKV_OPTS(qkv_corpus_opts);
     write_bytes(first_path, PLACED("a\tA\nb\tB\nc\tC\nd\tD\ne\tE\n"));
     o.held_every = 2;
-    assert_int_equal(qkv_corpus_each(first_path, NULL, &o, put_pair, text), QKV_OK);
+    assert_int_equal(qkv_read_pairs(first_path, NULL, &o, put_pair, text), QKV_OK);
     assert_string_equal(text, "a|A\nc|C\ne|E\n");
     o.held = 1;
-    assert_int_equal(qkv_corpus_each(first_path, NULL, &o, put_pair, strcpy(text, "")), QKV_OK);
+    assert_int_equal(qkv_read_pairs(first_path, NULL, &o, put_pair, strcpy(text, "")), QKV_OK);
     assert_string_equal(text, "b|B\nd|D\n");
     qkv_word_counts *words = qkv_word_counts_new();
     assert_int_equal(qkv_word_counts_add_corpus(words, words, first_path, NULL, &o, NULL), QKV_OK);
     assert_int_equal(qkv_word_counts_distinct(words), 4);
     qkv_word_counts_free(words);
     o.held_every = -1;
-    assert_int_equal(qkv_corpus_each(first_path, NULL, &o, put_pair, text), QKV_USAGE);
+    assert_int_equal(qkv_read_pairs(first_path, NULL, &o, put_pair, text), QKV_USAGE);
 }
 
 static void nul_bytes(void **state)
 {
     (void)state;
-    qkv_pairs *p = qkv_pairs_new();
+    qkv_dataset *p = qkv_dataset_new();
     write_bytes(first_path, PLACED("a\tA\na\0b\tA\n"));
-    assert_int_equal(qkv_pairs_add_corpus(p, bytes_only, bytes_only, first_path, NULL, NULL, NULL), QKV_FORMAT);
+    assert_int_equal(qkv_dataset_add_files(p, bytes_only, bytes_only, first_path, NULL, NULL, NULL), QKV_FORMAT);
     assert_non_null(strstr(qkv_error(), "first: line 2: byte 2 is NUL: not a text file"));
-    qkv_pairs_free(p);
+    qkv_dataset_free(p);
 }
 
 /* As Excel and Notepad write "Unicode text": both byte orders, a character of two units. */
 static void utf_16(void **state)
 {
     (void)state;
-    qkv_pairs *p = qkv_pairs_new();
-    qkv_text text;
+    qkv_dataset *p = qkv_dataset_new();
+    qkv_buffer text;
     write_bytes(first_path, PLACED("\xFF\xFE"
                                    "a\0\n\0\x3D\xD8\x00\xDE\n\0"));
     write_bytes(second_path, PLACED("\xFE\xFF\0A\0\r\0\n\0\xE9\x4F\x60"));
-    assert_int_equal(qkv_pairs_add_corpus(p, bytes_only, bytes_only, first_path, second_path, NULL, NULL), QKV_OK);
+    assert_int_equal(qkv_dataset_add_files(p, bytes_only, bytes_only, first_path, second_path, NULL, NULL), QKV_OK);
     read_back(p, &text);
     assert_int_equal(text.length, 15);
     assert_memory_equal(text.data, "a|A\n\xF0\x9F\x98\x80|\xC3\xA9\xE4\xBD\xA0\n", 15);
-    qkv_pairs_free(p);
+    qkv_dataset_free(p);
 }
 
 static void a_megabyte_line(void **state)
@@ -273,20 +288,20 @@ static void a_megabyte_line(void **state)
     (void)state;
     enum { LENGTH = 1 << 20 };
     char *line = malloc(LENGTH + 3);
-    qkv_pairs *p = qkv_pairs_new();
-    qkv_epoch *e;
+    qkv_dataset *p = qkv_dataset_new();
+    qkv_loader *e;
     qkv_batch b = { 0 };
     memset(line, 'x', LENGTH);
     memcpy(line + LENGTH, "\ty\n", 3);
     write_gzip(first_path, line, LENGTH + 3);
-    assert_int_equal(qkv_pairs_add_corpus(p, bytes_only, bytes_only, first_path, NULL, NULL, NULL), QKV_OK);
-    assert_non_null(e = qkv_epoch_new(p, &in_order, 0));
-    assert_int_equal(qkv_epoch_batch(e, 0, &b), QKV_OK);
+    assert_int_equal(qkv_dataset_add_files(p, bytes_only, bytes_only, first_path, NULL, NULL, NULL), QKV_OK);
+    assert_non_null(e = qkv_loader_new(p, &in_order, 0));
+    assert_int_equal(qkv_loader_batch(e, 0, &b), QKV_OK);
     assert_int_equal(b.source_length, LENGTH + 1);
     assert_int_equal(b.target_length, 2);
     qkv_batch_free(&b);
-    qkv_epoch_free(e);
-    qkv_pairs_free(p);
+    qkv_loader_free(e);
+    qkv_dataset_free(p);
     free(line);
 }
 
@@ -339,40 +354,40 @@ static void what_it_refuses(void **state)
 {
     (void)state;
     for (const bad_row *r = bad_rows; r < bad_rows + sizeof bad_rows / sizeof *bad_rows; r++) {
-        qkv_pairs *p = qkv_pairs_new();
+        qkv_dataset *p = qkv_dataset_new();
         qkv_word_counts *w = qkv_word_counts_new();
         write_bytes(first_path, r->source, strlen(r->source));
         if (r->target) write_bytes(second_path, r->target, strlen(r->target));
-        refused(r, qkv_pairs_add_corpus(p, bytes_only, bytes_only, first_path, second(r->target), &r->o, NULL));
+        refused(r, qkv_dataset_add_files(p, bytes_only, bytes_only, first_path, second(r->target), &r->o, NULL));
         qkv_status status = qkv_word_counts_add_corpus(w, w, first_path, second(r->target), &r->o, NULL);
         if (r->words_too) refused(r, status);
         else assert_int_equal(status, QKV_OK);
         qkv_word_counts_free(w);
-        qkv_pairs_free(p);
+        qkv_dataset_free(p);
     }
 }
 
 static void what_is_not_there(void **state)
 {
     (void)state;
-    qkv_pairs *p = qkv_pairs_new();
+    qkv_dataset *p = qkv_dataset_new();
     qkv_word_counts *w = qkv_word_counts_new();
     qkv_corpus_read read = { .lines = 99 };
     write_bytes(first_path, PLACED("a\n"));
-    assert_int_equal(qkv_pairs_add_corpus(p, bytes_only, bytes_only, first_path, second_path, NULL, &read), QKV_IO);
+    assert_int_equal(qkv_dataset_add_files(p, bytes_only, bytes_only, first_path, second_path, NULL, &read), QKV_IO);
     assert_non_null(strstr(qkv_error(), "second: cannot open"));
     assert_int_equal(read.lines, 0);
-    assert_int_equal(qkv_pairs_add_corpus(p, bytes_only, bytes_only, folder, NULL, NULL, NULL), QKV_IO);
+    assert_int_equal(qkv_dataset_add_files(p, bytes_only, bytes_only, folder, NULL, NULL, NULL), QKV_IO);
     assert_non_null(strstr(qkv_error(), "cannot read"));
-    assert_int_equal(qkv_pairs_add_corpus(NULL, bytes_only, bytes_only, first_path, NULL, NULL, NULL), QKV_USAGE);
-    assert_int_equal(qkv_pairs_add_corpus(p, NULL, bytes_only, first_path, NULL, NULL, NULL), QKV_USAGE);
-    assert_int_equal(qkv_pairs_add_corpus(p, bytes_only, NULL, first_path, NULL, NULL, NULL), QKV_USAGE);
-    assert_int_equal(qkv_pairs_add_corpus(p, bytes_only, bytes_only, NULL, first_path, NULL, NULL), QKV_USAGE);
+    assert_int_equal(qkv_dataset_add_files(NULL, bytes_only, bytes_only, first_path, NULL, NULL, NULL), QKV_USAGE);
+    assert_int_equal(qkv_dataset_add_files(p, NULL, bytes_only, first_path, NULL, NULL, NULL), QKV_USAGE);
+    assert_int_equal(qkv_dataset_add_files(p, bytes_only, NULL, first_path, NULL, NULL, NULL), QKV_USAGE);
+    assert_int_equal(qkv_dataset_add_files(p, bytes_only, bytes_only, NULL, first_path, NULL, NULL), QKV_USAGE);
     assert_int_equal(qkv_word_counts_add_corpus(NULL, w, first_path, NULL, NULL, NULL), QKV_USAGE);
     assert_int_equal(qkv_word_counts_add_corpus(w, NULL, first_path, NULL, NULL, NULL), QKV_USAGE);
     assert_int_equal(qkv_word_counts_add_corpus(w, w, NULL, NULL, NULL, NULL), QKV_USAGE);
     qkv_word_counts_free(w);
-    qkv_pairs_free(p);
+    qkv_dataset_free(p);
 }
 
 /* ---- ids in a file ---- */
@@ -387,13 +402,13 @@ static bool remove_left_over(void)
 
 enum { MANY = 20000, LIMIT = 100000 }; /* about 800 kB of ids: the file grows several times */
 
-static qkv_status add_many(qkv_pairs *p, int n)
+static qkv_status add_many(qkv_dataset *p, int n)
 {
     int32_t ids[32];
     qkv_status status = QKV_OK;
     for (int i = 0; i < n && !status; i++) {
         for (int k = 0; k < 32; k++) ids[k] = 100 * i + k;
-        status = qkv_pairs_add(p, ids, (size_t)(i * 7 % 11), ids + 16, (size_t)(i * 5 % 13));
+        status = qkv_dataset_add_ids(p, ids, (size_t)(i * 7 % 11), ids + 16, (size_t)(i * 5 % 13));
     }
     return status;
 }
@@ -413,32 +428,32 @@ static void ids_in_a_file_are_the_same(void **state)
     (void)state;
     const qkv_batch_opts opts = { .seed = 3, .start = START, .end = END, .pad = PAD };
     static const size_t limits[] = { 0, LIMIT };
-    qkv_pairs *p = qkv_pairs_new();
+    qkv_dataset *p = qkv_dataset_new();
     assert_int_equal(add_many(p, MANY), QKV_OK);
-    qkv_epoch *e = qkv_epoch_new(p, &opts, 1);
+    qkv_loader *e = qkv_loader_new(p, &opts, 1);
     for (size_t l = 0; l < 2; l++) {
         use_failing_files(-1);
-        qkv_pairs *q = qkv__pairs_new_with_limit(limits[l]);
+        qkv_dataset *q = qkv__dataset_new_with_limit(limits[l]);
         qkv_batch a = { 0 }, b = { 0 };
         assert_int_equal(add_many(q, MANY), QKV_OK);
         assert_true(failing.mapped > 500000);
-        qkv_epoch *f = qkv_epoch_new(q, &opts, 1);
-        assert_int_equal(qkv_epoch_batches(e), qkv_epoch_batches(f));
-        for (int64_t i = 0; i < qkv_epoch_batches(e); i++) {
-            assert_int_equal(qkv_epoch_batch(e, i, &a), QKV_OK);
-            assert_int_equal(qkv_epoch_batch(f, i, &b), QKV_OK);
+        qkv_loader *f = qkv_loader_new(q, &opts, 1);
+        assert_int_equal(qkv_loader_size(e), qkv_loader_size(f));
+        for (int64_t i = 0; i < qkv_loader_size(e); i++) {
+            assert_int_equal(qkv_loader_batch(e, i, &a), QKV_OK);
+            assert_int_equal(qkv_loader_batch(f, i, &b), QKV_OK);
             same_batch(&a, &b);
         }
         qkv_batch_free(&a);
         qkv_batch_free(&b);
-        qkv_epoch_free(f);
-        qkv_pairs_free(q);
+        qkv_loader_free(f);
+        qkv_dataset_free(q);
         assert_int_equal(failing.mapped, 0);
         assert_int_equal(failing.open, 0);
         qkv__set_files(NULL);
     }
-    qkv_epoch_free(e);
-    qkv_pairs_free(p);
+    qkv_loader_free(e);
+    qkv_dataset_free(p);
 }
 
 /* A few ids make no file. */
@@ -446,11 +461,11 @@ static void little_stays_in_memory(void **state)
 {
     (void)state;
     use_failing_files(0);
-    qkv_pairs *p = qkv_pairs_new();
+    qkv_dataset *p = qkv_dataset_new();
     assert_int_equal(add_many(p, MANY), QKV_OK);
     assert_false(failing.failed);
     qkv__set_files(NULL);
-    qkv_pairs_free(p);
+    qkv_dataset_free(p);
 }
 
 /* An error adds nothing, and what was there can still be used and added to. */
@@ -460,22 +475,22 @@ static void a_full_disk(void **state)
     const int32_t ids[] = { 5, 6, 7 };
     qkv_batch b = { 0 };
     for (long n = 0; n < 4; n++) { /* open, unlink, posix_fallocate, mmap */
-        qkv_pairs *p = qkv__pairs_new_with_limit(16);
-        assert_int_equal(qkv_pairs_add(p, ids, 2, ids, 1), QKV_OK);
+        qkv_dataset *p = qkv__dataset_new_with_limit(16);
+        assert_int_equal(qkv_dataset_add_ids(p, ids, 2, ids, 1), QKV_OK);
         use_failing_files(n);
-        assert_int_equal(qkv_pairs_add(p, ids, 3, ids, 3), QKV_IO);
+        assert_int_equal(qkv_dataset_add_ids(p, ids, 3, ids, 3), QKV_IO);
         assert_true(failing.failed);
         assert_non_null(strstr(qkv_error(), "temporary file"));
         if (n == 2) assert_non_null(strstr(qkv_error(), "No space left"));
         assert_int_equal(remove_left_over(), n == 1);
         assert_int_equal(failing.open, 0);
-        assert_int_equal(qkv_pairs_count(p), 1);
-        assert_int_equal(qkv_pairs_add(p, ids, 3, ids, 3), QKV_OK);
-        qkv_epoch *e = qkv_epoch_new(p, &in_order, 0);
-        assert_int_equal(qkv_epoch_batch(e, 1, &b), QKV_OK);
+        assert_int_equal(qkv_dataset_size(p), 1);
+        assert_int_equal(qkv_dataset_add_ids(p, ids, 3, ids, 3), QKV_OK);
+        qkv_loader *e = qkv_loader_new(p, &in_order, 0);
+        assert_int_equal(qkv_loader_batch(e, 1, &b), QKV_OK);
         assert_memory_equal(b.source, ids, sizeof ids);
-        qkv_epoch_free(e);
-        qkv_pairs_free(p);
+        qkv_loader_free(e);
+        qkv_dataset_free(p);
         qkv__set_files(NULL);
     }
     qkv_batch_free(&b);
@@ -487,17 +502,17 @@ static void temporary_files(void **state)
     (void)state;
     char taken[128];
     const int32_t ids[] = { 5, 6, 7 };
-    qkv_pairs *p = qkv__pairs_new_with_limit(0);
+    qkv_dataset *p = qkv__dataset_new_with_limit(0);
     snprintf(taken, sizeof taken, "%s/qkv-%ld-0.tmp", folder, (long)getpid());
     write_bytes(taken, PLACED("mine"));
-    assert_int_equal(qkv_pairs_add(p, ids, 3, ids, 3), QKV_OK);
-    qkv_pairs_free(p);
+    assert_int_equal(qkv_dataset_add_ids(p, ids, 3, ids, 3), QKV_OK);
+    qkv_dataset_free(p);
     assert_true(remove_left_over());
-    p = qkv__pairs_new_with_limit(0);
+    p = qkv__dataset_new_with_limit(0);
     setenv("TMPDIR", "/tmp/qkv-no-such-folder", 1);
-    assert_int_equal(qkv_pairs_add(p, ids, 3, ids, 3), QKV_IO);
+    assert_int_equal(qkv_dataset_add_ids(p, ids, 3, ids, 3), QKV_IO);
     assert_non_null(strstr(qkv_error(), "/tmp/qkv-no-such-folder/"));
-    qkv_pairs_free(p);
+    qkv_dataset_free(p);
 }
 
 /* ---- failing calls ---- */
@@ -505,11 +520,11 @@ static void temporary_files(void **state)
 static qkv_status use_corpus(void)
 {
     qkv_word_counts *w = qkv_word_counts_new();
-    qkv_pairs *p = qkv__pairs_new_with_limit(64);
+    qkv_dataset *p = qkv__dataset_new_with_limit(64);
     qkv_status status = w && p ? QKV_OK : qkv_error_status();
     if (!status) status = qkv_word_counts_add_corpus(w, w, first_path, second_path, NULL, NULL);
-    if (!status) status = qkv_pairs_add_corpus(p, bytes_only, bytes_only, first_path, second_path, NULL, NULL);
-    qkv_pairs_free(p);
+    if (!status) status = qkv_dataset_add_files(p, bytes_only, bytes_only, first_path, second_path, NULL, NULL);
+    qkv_dataset_free(p);
     qkv_word_counts_free(w);
     return status;
 }

@@ -78,14 +78,14 @@ static int64_t ids_of(const char *name, int32_t *to)
 static void compare(const char *model, const char *what, const qkv_tensor *got, const int32_t *lengths, double most)
 {
     float expected[MOST];
-    int64_t n = numbers(what, expected), width = qkv_dim(got, -1), length = qkv_dim(got, 1);
+    int64_t n = numbers(what, expected), width = qkv_tensor_dim(got, -1), length = qkv_tensor_dim(got, 1);
     if (!got) fail_msg("%s: %s: %s", model, what, qkv_error());
-    assert_int_equal(qkv_count(got), n);
+    assert_int_equal(qkv_tensor_count(got), n);
     for (int64_t i = 0; i < n; i++) {
-        double difference = fabs((double)qkv_data((qkv_tensor *)(uintptr_t)got)[i] - (double)expected[i]);
+        double difference = fabs((double)qkv_tensor_data((qkv_tensor *)(uintptr_t)got)[i] - (double)expected[i]);
         if (i / width % length < lengths[i / width / length] && !(difference <= most))
             fail_msg("%s: %s: number %lld is %.8g, PyTorch says %.8g", model, what, (long long)i,
-                     (double)qkv_data((qkv_tensor *)(uintptr_t)got)[i], (double)expected[i]);
+                     (double)qkv_tensor_data((qkv_tensor *)(uintptr_t)got)[i], (double)expected[i]);
     }
 }
 
@@ -133,7 +133,7 @@ static void writes_what_pytorch_writes(void **state)
         assert_int_equal(qkv_session_read(s, prompt, &n, QKV_LOGITS_LAST), QKV_OK);
         assert_int_equal(more, 20);
         for (int64_t k = 0; k < more; k++) {
-            const float *logits = qkv_data(qkv_session_logits(s));
+            const float *logits = qkv_tensor_data(qkv_session_logits(s));
             int32_t best = -1;
             for (int32_t id = 0; id < size; id++)
                 if (!written[id] && (best < 0 || logits[id] > logits[best])) best = id;
@@ -153,14 +153,14 @@ static void compare_gradient(const struct decoder *d, const qkv_params *p, int i
     char theirs[QKV_NAME_MAX], name[QKV_NAME_MAX + 32];
     float part[MOST], scale;
     qkv__rename how;
-    const qkv_tensor *w = qkv_params_tensor(p, i);
+    const qkv_tensor *w = qkv_params_at(p, i);
     assert_true(qkv__family_place(qkv__family_find(d->family), qkv_params_name(p, i), 0, theirs, &how));
     snprintf(name, sizeof name, how.parts ? "grad.%s#%d" : "grad.%s", theirs, how.part);
     int64_t n = numbers(name, part);
-    if (n != qkv_count(w)) fail_msg("%s: there is no %s of %lld numbers", d->name, name, (long long)qkv_count(w));
+    if (n != qkv_tensor_count(w)) fail_msg("%s: there is no %s of %lld numbers", d->name, name, (long long)qkv_tensor_count(w));
     snprintf(name, sizeof name, how.parts ? "grad_scale.%s#%d" : "grad_scale.%s", theirs, how.part);
     assert_int_equal(numbers(name, &scale), 1);
-    const float *got = qkv_grad(qkv_params_tensor(p, i));
+    const float *got = qkv_tensor_grad(qkv_params_at(p, i));
     for (int64_t k = 0; k < n; k++)
         if (!(fabs((double)got[k] - (double)scale * (double)part[k]) <=
               1e-3 * (double)scale + 1e-6)) /* biases of keys have none */
@@ -183,7 +183,7 @@ static void gradients_are_pytorchs(void **state)
         qkv_tensor *hidden = qkv_transformer_decode(m, t, ids, 1, length - 1, NULL, NULL, NULL);
         qkv_tensor *loss = qkv_cross_entropy(qkv_transformer_logits(m, hidden), ids + 1);
         if (qkv_backward(loss)) fail_msg("%s: %s", models[i].name, qkv_error());
-        for (int k = 0; k < qkv_params_tensors(p); k++) compare_gradient(&models[i], p, k);
+        for (int k = 0; k < qkv_params_size(p); k++) compare_gradient(&models[i], p, k);
         qkv_tape_free(t);
         qkv__safetensors_free(&golden);
         qkv_model_free(model);
@@ -202,7 +202,7 @@ static void long_text(int32_t *ids, int64_t n)
 static qkv_model *with_window(const struct decoder *d, int64_t window)
 {
     qkv_model *from = load(golden_folder(d->name));
-    qkv_transformer_opts o = *qkv_transformer_options(qkv_model_transformer(from));
+    qkv_config o = *qkv_transformer_options(qkv_model_transformer(from));
     o.size = sizeof o;
     o.window = window;
     qkv_model *m = qkv_model_new(&o, 7);
@@ -225,21 +225,22 @@ static void check_windows(const struct decoder *d, int64_t window)
     const qkv_transformer *m = qkv_model_transformer(model);
     int64_t heads = qkv_transformer_options(m)->heads, size = qkv_transformer_options(m)->vocabulary;
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1, .keep_attention = 1 });
-    const float *whole = qkv_data(qkv_transformer_logits(m, qkv_transformer_decode(m, t, ids, 1, LONG, NULL, NULL, NULL)));
+    const float *whole = qkv_tensor_data(
+        qkv_transformer_logits(m, qkv_transformer_decode(m, t, ids, 1, LONG, NULL, NULL, NULL)));
     for (int layer = 0; layer < d->layers; layer++)
         for (int64_t i = 0; i < heads * LONG * LONG; i++)
-            if ((qkv_data(qkv_tape_attention(t, layer))[i] > 0) != sees(d, window, layer, i / LONG % LONG, i % LONG))
+            if ((qkv_tensor_data(qkv_tape_attention(t, layer))[i] > 0) != sees(d, window, layer, i / LONG % LONG, i % LONG))
                 fail_msg("%s: layer %d: number %d", d->name, layer, (int)i);
     qkv_session *s = qkv_session_new(model, &(qkv_session_opts){ .keep_attention = 1 });
     assert_int_equal(qkv_session_start(s, 1), QKV_OK);
     for (int64_t at = 0, n = 1; at < LONG; at += n, n = at % 50 + 1) {
         if (n > LONG - at) n = LONG - at;
         assert_int_equal(qkv_session_read(s, ids + at, &n, QKV_LOGITS_ALL), QKV_OK);
-        assert_memory_equal(qkv_data(qkv_session_logits(s)), whole + at * size, sizeof(float) * (size_t)(n * size));
+        assert_memory_equal(qkv_tensor_data(qkv_session_logits(s)), whole + at * size, sizeof(float) * (size_t)(n * size));
         for (int layer = 0; layer < d->layers; layer++)
             for (int64_t r = 0; r < heads * n; r++) {
-                const float *row = qkv_data(qkv_session_attention(s, QKV_ATTENTION_DECODER, layer, 0)) + r * (at + n);
-                const float *expected = qkv_data(qkv_tape_attention(t, layer)) + (r / n * LONG + at + r % n) * LONG;
+                const float *row = qkv_tensor_data(qkv_session_attention(s, QKV_ATTENTION_DECODER, layer, 0)) + r * (at + n);
+                const float *expected = qkv_tensor_data(qkv_tape_attention(t, layer)) + (r / n * LONG + at + r % n) * LONG;
                 assert_memory_equal(row, expected, sizeof(float) * (size_t)(at + n));
             }
     }
@@ -266,8 +267,8 @@ static void files_written_again(void **state)
         if (qkv_model_save_as(m, folder, models[i].family)) fail_msg("%s: %s", models[i].name, qkv_error());
         compare_folder(folder, models[i].name);
         qkv_model *again = load(folder);
-        const qkv_transformer_opts *a = qkv_transformer_options(qkv_model_transformer(m));
-        const qkv_transformer_opts *b = qkv_transformer_options(qkv_model_transformer(again));
+        const qkv_config *a = qkv_transformer_options(qkv_model_transformer(m));
+        const qkv_config *b = qkv_transformer_options(qkv_model_transformer(again));
 #define QKV_OPTION(member, ...) \
     if (a->member != 0 && a->member != b->member) fail_msg("%s: %s differs", models[i].name, #member);
 #include <qkv/transformer.def>
@@ -278,7 +279,7 @@ static void files_written_again(void **state)
         qkv_model_free(m);
     }
     qkv_model *m = load(golden_folder("phi3_long"));
-    assert_int_equal(qkv_model_info_of(m)->context, 32); /* what short_factor is for */
+    assert_int_equal(qkv_model_get_info(m)->context, 32); /* what short_factor is for */
     assert_int_equal(qkv_model_save_as(m, folder, "qkv"), QKV_UNSUPPORTED);
     assert_non_null(strstr(qkv_error(), "longrope"));
     qkv_model_free(m);
@@ -290,9 +291,9 @@ static void models_made_of_others(void **state)
     (void)state;
     for (int i = 0; i < MODELS; i++) {
         qkv_model *from = load(golden_folder(models[i].name));
-        qkv_transformer_opts o = *qkv_transformer_options(qkv_model_transformer(from));
+        qkv_config o = *qkv_transformer_options(qkv_model_transformer(from));
         o.size = sizeof o;
-        qkv_model *m = qkv_model_like(from, &o, 5);
+        qkv_model *m = qkv_model_adapt(from, &o, 5);
         if (!m || qkv_model_save(m, folder)) fail_msg("%s: %s", models[i].name, qkv_error());
         compare_folder(folder, models[i].name);
         qkv_model_free(m);
@@ -408,7 +409,7 @@ static void quantized(void **state)
         const float *got[2];
         for (int k = 0; k < 2; k++) {
             const qkv_transformer *x = qkv_model_transformer(m[k]);
-            got[k] = qkv_data(qkv_transformer_logits(x, qkv_transformer_decode(x, t, ids, 1, length, NULL, NULL, NULL)));
+            got[k] = qkv_tensor_data(qkv_transformer_logits(x, qkv_transformer_decode(x, t, ids, 1, length, NULL, NULL, NULL)));
         }
         assert_memory_equal(got[0], got[1], sizeof(float) * (size_t)n);
         for (int64_t k = 0; k < n; k++) {

@@ -19,9 +19,7 @@
 
 static qkv_model *make_model_of(int64_t classes, uint64_t seed)
 {
-    const qkv_transformer_opts o = {
-        .vocabulary = 20, .encoder_layers = 2, .dim = 8, .heads = 2, .d_ff = 16, .classes = classes
-    };
+    const qkv_config o = { .vocabulary = 20, .encoder_layers = 2, .dim = 8, .heads = 2, .d_ff = 16, .classes = classes };
     return qkv_model_new(&o, seed);
 }
 
@@ -30,21 +28,21 @@ static qkv_model *make_model(void) { return make_model_of(3, 1); }
 static void lines_are_for_people(void **state)
 {
     (void)state;
-    qkv_text text = { 0 };
+    qkv_buffer text = { 0 };
     qkv_model *m = make_model();
     assert_int_equal(qkv_model_describe(m, NULL, 0, &text), QKV_OK);
     assert_memory_equal(text.data, "architecture    qkv\nparameters      ", 36);
     assert_non_null(strstr(text.data, "\nlayers          2 of the encoder\ndim             8\nheads           2\n"));
     assert_non_null(strstr(text.data, "\ntokenizer       none\n"));
     assert_non_null(strstr(text.data, "\nclasses         3\n"));
-    qkv_text_free(&text);
+    qkv_buffer_free(&text);
     qkv_model_free(m);
 }
 
 static void json_is_for_programs(void **state)
 {
     (void)state;
-    qkv_text text = { 0 };
+    qkv_buffer text = { 0 };
     qkv_model *m = make_model();
     assert_int_equal(qkv_model_describe(m, "nowhere", 1, &text), QKV_OK);
     json_t *all = json_loads(text.data, 0, NULL);
@@ -54,17 +52,17 @@ static void json_is_for_programs(void **state)
     assert_true(json_is_null(json_object_get(all, "tokenizer")));
     assert_true(json_is_null(json_object_get(all, "generation")));
     json_decref(all);
-    qkv_text_free(&text);
+    qkv_buffer_free(&text);
     qkv_model_free(m);
 }
 
 static qkv_status describe_once(void)
 {
-    qkv_text text = { 0 };
+    qkv_buffer text = { 0 };
     qkv_model *m = make_model();
     qkv_status status = m ? qkv_model_describe(m, NULL, 0, &text) : qkv_error_status();
     if (!status) status = qkv_model_describe(m, NULL, 1, &text);
-    qkv_text_free(&text);
+    qkv_buffer_free(&text);
     qkv_model_free(m);
     return status;
 }

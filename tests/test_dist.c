@@ -189,8 +189,8 @@ static void test_gradients_are_final_once_told(void **state)
     qkv_tensor *unused = qkv_params_add(p, "unused", 2, shape, QKV_INIT_ONE, 0);
     qkv_tape *t = qkv_tape_new(NULL);
     told all = { 0 };
-    qkv_data(a)[0] = 2;
-    qkv_data(b)[0] = 5;
+    qkv_tensor_data(a)[0] = 2;
+    qkv_tensor_data(b)[0] = 5;
     qkv__tell_final(t, note_final, &all);
     qkv_tensor *x = qkv_constant(t, 2, shape, &three);
     qkv_tensor *y = qkv_matmul(qkv_matmul(qkv_matmul(x, qkv_on(t, a), 0), b, 0), a, 0);
@@ -198,10 +198,10 @@ static void test_gradients_are_final_once_told(void **state)
     assert_int_equal(all.n, 2);
     assert_true(all.weight[0] == b && all.grad[0] == 12); /* x a^2 */
     assert_true(all.weight[1] == a && all.grad[1] == 60); /* 2 x a b */
-    assert_true(qkv_grad(unused)[0] == 0);
+    assert_true(qkv_tensor_grad(unused)[0] == 0);
     qkv_tape_free(t);
     qkv_params_free(p);
-    qkv_threads_stop();
+    qkv_shutdown();
 }
 
 /* ---- weights on their way ---- */
@@ -226,15 +226,15 @@ static void test_weights_are_awaited(void **state)
     qkv_tensor *x = qkv_constant(t, 2, shape, &three);
     int waits = 0;
     qkv__await_weights(t, bring, &waits);
-    assert_true(qkv_item(qkv_matmul(x, a, 0)) == 21);
-    qkv_data(a)[0] = 1;
-    assert_true(qkv_item(qkv_matmul(x, qkv_on(t, a), 0)) == 21);
-    qkv_data(a)[0] = 1;
-    assert_true(qkv_item(qkv_gather(t, a, &first, 0, NULL)) == 7);
+    assert_true(qkv_tensor_item(qkv_matmul(x, a, 0)) == 21);
+    qkv_tensor_data(a)[0] = 1;
+    assert_true(qkv_tensor_item(qkv_matmul(x, qkv_on(t, a), 0)) == 21);
+    qkv_tensor_data(a)[0] = 1;
+    assert_true(qkv_tensor_item(qkv_gather(t, a, &first, 0, NULL)) == 7);
     assert_true(waits >= 3);
     qkv__await_weights(t, NULL, NULL);
-    qkv_data(a)[0] = 1;
-    assert_true(qkv_item(qkv_matmul(x, a, 0)) == 3);
+    qkv_tensor_data(a)[0] = 1;
+    assert_true(qkv_tensor_item(qkv_matmul(x, a, 0)) == 3);
     qkv_tape_free(t);
     qkv_params_free(p);
 }
@@ -377,10 +377,10 @@ static void test_broken_changes(void **state)
 static void test_alone(void **state)
 {
     (void)state;
-    qkv_text text = { 0 }, all = { 0 };
+    qkv_buffer text = { 0 }, all = { 0 };
     float values[] = { 1, 2, 3 };
     int others = 7;
-    assert_int_equal(qkv_dist_ranks(), 1);
+    assert_int_equal(qkv_dist_size(), 1);
     assert_int_equal(qkv_dist_rank(), 0);
     assert_string_equal(qkv_dist_about(), "");
     assert_int_equal(qkv_dist_gather("abc", 3, &all), QKV_OK);
@@ -403,10 +403,10 @@ static void test_alone(void **state)
     qkv__all_gather_wait(g, 3);
     assert_int_equal(qkv__all_gather_end(g), QKV_OK);
     assert_true(values[0] == 11 && values[2] == 33 && changes[2] == 0);
-    assert_int_equal(qkv_dist_end(QKV_LIMIT, &others), QKV_LIMIT);
+    assert_int_equal(qkv_dist_finalize(QKV_LIMIT, &others), QKV_LIMIT);
     assert_int_equal(others, 0);
-    qkv_text_free(&all);
-    qkv_text_free(&text);
+    qkv_buffer_free(&all);
+    qkv_buffer_free(&text);
 }
 
 int main(void)

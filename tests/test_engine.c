@@ -19,7 +19,7 @@ static qkv__engine *engines[MODEL_KINDS];
 static void scale_end(float by)
 {
     enum { END = 2, DIM = 16 };
-    float *end = qkv_data(qkv_params_find(qkv_model_params(made[MODEL_PAIR]), "embed.weight")) + END * DIM;
+    float *end = qkv_tensor_data(qkv_params_find(qkv_model_params(made[MODEL_PAIR]), "embed.weight")) + END * DIM;
     for (int i = 0; i < DIM; i++) end[i] *= by;
 }
 
@@ -35,17 +35,17 @@ static int free_engines(void **state)
 {
     (void)state;
     for (int kind = 0; kind < MODEL_KINDS; kind++) qkv__engine_free(engines[kind]), qkv_model_free(made[kind]);
-    qkv_threads_stop();
+    qkv_shutdown();
     return 0;
 }
 
 static json_t *ask(int kind, const char *request)
 {
-    qkv_text answer = { 0 };
+    qkv_buffer answer = { 0 };
     assert_int_equal(QKV_OK, qkv__engine_request(engines[kind], request, strlen(request), &answer));
     json_t *object = json_loadb(answer.data, answer.length, JSON_REJECT_DUPLICATES, NULL);
     assert_non_null(object);
-    qkv_text_free(&answer);
+    qkv_buffer_free(&answer);
     return object;
 }
 

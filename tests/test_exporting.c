@@ -10,62 +10,62 @@
 
 #include <string.h>
 
-static const qkv_transformer_opts bert = { .vocabulary = 11,
-                                           .encoder_layers = 1,
-                                           .dim = 8,
-                                           .heads = 2,
-                                           .d_ff = 12,
-                                           .positions = QKV_POSITION_LEARNED,
-                                           .max_positions = 9,
-                                           .activation = QKV_ACTIVATION_GELU,
-                                           .norm_eps = 1e-12f,
-                                           .embed_norm = 1,
-                                           .unscaled = 1,
-                                           .token_types = 2 };
-static const qkv_transformer_opts gpt2 = { .vocabulary = 11,
-                                           .decoder_layers = 1,
-                                           .dim = 8,
-                                           .heads = 2,
-                                           .d_ff = 12,
-                                           .positions = QKV_POSITION_LEARNED,
-                                           .max_positions = 9,
-                                           .pre_norm = 1,
-                                           .unscaled = 1 };
-static const qkv_transformer_opts llama = { .vocabulary = 11,
-                                            .decoder_layers = 1,
-                                            .dim = 8,
-                                            .heads = 2,
-                                            .d_ff = 12,
-                                            .positions = QKV_POSITION_ROTARY,
-                                            .pre_norm = 1,
-                                            .norm = QKV_NORM_RMS,
-                                            .unscaled = 1,
-                                            .no_bias = 1,
-                                            .activation = QKV_ACTIVATION_SILU_GATED };
-static const qkv_transformer_opts marian = { .vocabulary = 11,
-                                             .encoder_layers = 1,
-                                             .decoder_layers = 1,
-                                             .dim = 8,
-                                             .heads = 2,
-                                             .d_ff = 12,
-                                             .positions = QKV_POSITION_SINUSOID_HALVES };
+static const qkv_config bert = { .vocabulary = 11,
+                                 .encoder_layers = 1,
+                                 .dim = 8,
+                                 .heads = 2,
+                                 .d_ff = 12,
+                                 .positions = QKV_POSITION_LEARNED,
+                                 .max_positions = 9,
+                                 .activation = QKV_ACTIVATION_GELU,
+                                 .norm_eps = 1e-12f,
+                                 .embed_norm = 1,
+                                 .unscaled = 1,
+                                 .token_types = 2 };
+static const qkv_config gpt2 = { .vocabulary = 11,
+                                 .decoder_layers = 1,
+                                 .dim = 8,
+                                 .heads = 2,
+                                 .d_ff = 12,
+                                 .positions = QKV_POSITION_LEARNED,
+                                 .max_positions = 9,
+                                 .pre_norm = 1,
+                                 .unscaled = 1 };
+static const qkv_config llama = { .vocabulary = 11,
+                                  .decoder_layers = 1,
+                                  .dim = 8,
+                                  .heads = 2,
+                                  .d_ff = 12,
+                                  .positions = QKV_POSITION_ROTARY,
+                                  .pre_norm = 1,
+                                  .norm = QKV_NORM_RMS,
+                                  .unscaled = 1,
+                                  .no_bias = 1,
+                                  .activation = QKV_ACTIVATION_SILU_GATED };
+static const qkv_config marian = { .vocabulary = 11,
+                                   .encoder_layers = 1,
+                                   .decoder_layers = 1,
+                                   .dim = 8,
+                                   .heads = 2,
+                                   .d_ff = 12,
+                                   .positions = QKV_POSITION_SINUSOID_HALVES };
 
-static const qkv_transformer_opts modernbert = { .vocabulary = 11,
-                                                 .encoder_layers = 1,
-                                                 .dim = 8,
-                                                 .heads = 2,
-                                                 .d_ff = 12,
-                                                 .positions = QKV_POSITION_ROTARY,
-                                                 .pre_norm = 1,
-                                                 .no_first_norm = 1,
-                                                 .no_norm_bias = 1,
-                                                 .embed_norm = 1,
-                                                 .unscaled = 1,
-                                                 .no_bias = 1,
-                                                 .activation = QKV_ACTIVATION_GELU_GATED };
+static const qkv_config modernbert = { .vocabulary = 11,
+                                       .encoder_layers = 1,
+                                       .dim = 8,
+                                       .heads = 2,
+                                       .d_ff = 12,
+                                       .positions = QKV_POSITION_ROTARY,
+                                       .pre_norm = 1,
+                                       .no_first_norm = 1,
+                                       .no_norm_bias = 1,
+                                       .embed_norm = 1,
+                                       .unscaled = 1,
+                                       .no_bias = 1,
+                                       .activation = QKV_ACTIVATION_GELU_GATED };
 
 /* NULL: nothing does. */
-static void expect(const char *family, const qkv_transformer_opts *o, const char *wanted)
+static void expect(const char *family, const qkv_config *o, const char *wanted)
 {
     const char *said = qkv__family_find(family)->missing(o);
     if (!wanted != !said || (said && wanted && !strstr(said, wanted)))
@@ -75,7 +75,7 @@ static void expect(const char *family, const qkv_transformer_opts *o, const char
 /* The options `base` of a family, but with one change. */
 #define DIFFERS(family, base, change, wanted) \
     do {                                      \
-        qkv_transformer_opts o = base;        \
+        qkv_config o = base;                  \
         change;                               \
         expect(family, &o, wanted);           \
     } while (0)
@@ -137,7 +137,7 @@ static void modern_encoders(void **state)
 {
     (void)state;
     const char *family = "modernbert";
-    qkv_transformer_opts filler = modernbert, classifier = modernbert;
+    qkv_config filler = modernbert, classifier = modernbert;
     filler.head = filler.no_head_bias = filler.output_bias = 1;
     classifier.head = 1, classifier.classes = 2, classifier.pooler = QKV_POOLER_HEAD;
     expect(family, &modernbert, NULL);
@@ -231,7 +231,7 @@ static void decoders(void **state)
 static void newer_decoders(void **state)
 {
     (void)state;
-    qkv_transformer_opts gemma = llama;
+    qkv_config gemma = llama;
     gemma.size = sizeof gemma;
     gemma.unscaled = 0;
     gemma.activation = QKV_ACTIVATION_GELU_TANH_GATED;
@@ -269,7 +269,7 @@ static void translators(void **state)
     (void)state;
     static const char *const both[] = { "marian", "pegasus" };
     for (int i = 0; i < 2; i++) {
-        qkv_transformer_opts base = marian;
+        qkv_config base = marian;
         base.pre_norm = i;
         expect(both[i], &base, NULL);
         DIFFERS(both[i], base, o.encoder_layers = 0, "an encoder and a decoder");

@@ -117,15 +117,15 @@ static void compare(const char *model, const char *what, qkv_tensor *got, const 
     int64_t n;
     const float *expected = numbers(what, &n);
     if (!got) fail_msg("%s: %s: %s", model, what, qkv_error());
-    assert_int_equal(qkv_count(got), n);
-    int64_t width = qkv_dim(got, -1), length = qkv_ndim(got) == 3 ? qkv_dim(got, 1) : 1;
+    assert_int_equal(qkv_tensor_count(got), n);
+    int64_t width = qkv_tensor_dim(got, -1), length = qkv_tensor_ndim(got) == 3 ? qkv_tensor_dim(got, 1) : 1;
     for (int64_t i = 0; i < n; i++) {
         int64_t row = i / width / length, place = i / width % length;
         if (lengths && place >= lengths[row]) continue;
-        double difference = fabs((double)qkv_data(got)[i] - (double)expected[i]);
+        double difference = fabs((double)qkv_tensor_data(got)[i] - (double)expected[i]);
         if (!(difference <= 1e-4))
-            fail_msg("%s: %s: number %lld is %.8g, PyTorch says %.8g", model, what, (long long)i, (double)qkv_data(got)[i],
-                     (double)expected[i]);
+            fail_msg("%s: %s: number %lld is %.8g, PyTorch says %.8g", model, what, (long long)i,
+                     (double)qkv_tensor_data(got)[i], (double)expected[i]);
     }
 }
 
@@ -152,7 +152,7 @@ static batch read_batch(bool has_target)
 static qkv_tensor *run(const qkv_model *model, qkv_tape *t, const batch *b)
 {
     const qkv_transformer *m = qkv_model_transformer(model);
-    const qkv_transformer_opts *o = qkv_transformer_options(m);
+    const qkv_config *o = qkv_transformer_options(m);
     if (!o->encoder_layers) return qkv_transformer_decode(m, t, b->ids, BATCH, b->length, b->lengths, NULL, NULL);
     qkv_tensor *x = qkv_transformer_encode_typed(m, t, b->ids, o->token_types ? b->types : NULL, BATCH, b->length, b->lengths);
     if (!o->decoder_layers) return x;
@@ -163,7 +163,7 @@ static void compare_folder(const char *path, const char *name)
 {
     qkv_model *model = load(path);
     const qkv_transformer *m = qkv_model_transformer(model);
-    const qkv_transformer_opts *o = qkv_transformer_options(m);
+    const qkv_config *o = qkv_transformer_options(m);
     assert_int_equal(open_golden(name), QKV_OK);
     batch b = read_batch(o->encoder_layers && o->decoder_layers);
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1, .keep_hidden = 1 });
@@ -216,12 +216,13 @@ static void steps_equal_a_whole_forward(void **state)
         qkv_session *s = qkv_session_new(model, NULL);
         assert_int_equal(has_encoder ? qkv_session_encode(s, b.ids, BATCH, b.length, b.lengths) : qkv_session_start(s, BATCH),
                          QKV_OK);
-        int64_t size = qkv_dim(whole, -1);
+        int64_t size = qkv_tensor_dim(whole, -1);
         for (int64_t n = 0; n < length; n++) {
             assert_int_equal(qkv_session_step(s, (int32_t[]){ ids[n], ids[length + n] }), QKV_OK);
-            const float *logits = qkv_data(qkv_session_logits(s));
+            const float *logits = qkv_tensor_data(qkv_session_logits(s));
             for (int r = 0; r < BATCH; r++)
-                assert_memory_equal(logits + r * size, qkv_data(whole) + (r * length + n) * size, sizeof(float) * (size_t)size);
+                assert_memory_equal(logits + r * size, qkv_tensor_data(whole) + (r * length + n) * size,
+                                    sizeof(float) * (size_t)size);
         }
         qkv_session_free(s);
         qkv_tape_free(t);
@@ -238,7 +239,7 @@ static void compare_greedy(const char *name)
     batch b = read_batch(true);
     int64_t length = dimension("greedy", 1), size = qkv_transformer_options(qkv_model_transformer(m))->vocabulary;
     const float *wanted = numbers("greedy", NULL);
-    int32_t start = qkv_model_info_of(m)->start, ids[BATCH] = { start, start };
+    int32_t start = qkv_model_get_info(m)->start, ids[BATCH] = { start, start };
     bool written[BATCH][64] = { { false } };
     written[0][start] = written[1][start] = true;
     qkv_session *s = qkv_session_new(m, NULL);
@@ -246,7 +247,7 @@ static void compare_greedy(const char *name)
     for (int64_t n = 0; n < length; n++) {
         assert_int_equal(qkv_session_step(s, ids), QKV_OK);
         for (int r = 0; r < BATCH; r++) {
-            const float *logits = qkv_data(qkv_session_logits(s)) + r * size;
+            const float *logits = qkv_tensor_data(qkv_session_logits(s)) + r * size;
             ids[r] = -1;
             for (int32_t i = 0; i < size; i++)
                 if (!written[r][i] && (ids[r] < 0 || logits[i] > logits[ids[r]])) ids[r] = i;
@@ -276,7 +277,7 @@ static qkv_tensor *loss_of(const qkv_model *model, qkv_tape *t, const batch *b)
 {
     static const int32_t classes[BATCH] = { 0, 1 };
     const qkv_transformer *m = qkv_model_transformer(model);
-    const qkv_transformer_opts *o = qkv_transformer_options(m);
+    const qkv_config *o = qkv_transformer_options(m);
     qkv_tensor *last = run(model, t, b);
     if (o->classes) return qkv_cross_entropy(qkv_transformer_classify(m, last, b->lengths), classes);
     int64_t length = o->decoder_layers ? b->target_length : b->length;
@@ -298,11 +299,11 @@ static int compare_gradients(const char *name)
     batch b = read_batch(qkv_transformer_options(qkv_model_transformer(model))->decoder_layers > 0);
     qkv_tape *t = qkv_tape_new(NULL);
     assert_int_equal(qkv_backward(loss_of(model, t, &b)), QKV_OK);
-    for (int i = 0; i < qkv_params_tensors(p); i++) {
+    for (int i = 0; i < qkv_params_size(p); i++) {
         char what[128];
         int64_t n;
         snprintf(what, sizeof what, "grad.%s", qkv_params_name(p, i));
-        const float *expected = numbers(what, &n), *got = qkv_grad(qkv_params_tensor(p, i));
+        const float *expected = numbers(what, &n), *got = qkv_tensor_grad(qkv_params_at(p, i));
         for (int64_t k = 0; k < n; k++)
             if (!(fabs((double)got[k] - (double)expected[k]) <= 1e-4))
                 fail_msg("%s: %s: number %lld is %.8g, PyTorch says %.8g", name, what, (long long)k, (double)got[k],
@@ -344,9 +345,9 @@ static void info_of_marian(void **state)
 {
     (void)state;
     qkv_model *m = load(golden_folder("marian"));
-    const qkv_model_info *f = qkv_model_info_of(m);
+    const qkv_model_info *f = qkv_model_get_info(m);
     assert_string_equal(f->family, "marian");
-    assert_int_equal(f->can, QKV_ABILITY_TRANSLATE);
+    assert_int_equal(f->can, QKV_CAN_TRANSLATE);
     assert_true(f->start == 22 && f->pad == 22 && f->begin == -1 && f->n_ends == 1 && f->ends[0] == 0);
     assert_true(f->beam == 4 && f->length_penalty == 0.8f && f->max_length == 11); /* generation_config.json overrides */
     assert_true(f->n_banned == 2 && f->banned[0] == 22 && f->banned[1] == 5 && f->context == 12 && f->files == 1);
@@ -363,23 +364,23 @@ static void info_of_the_others(void **state)
         int64_t context;
         int n_ends;
         int32_t end, begin;
-    } rows[] = { { "pegasus", "pegasus", QKV_ABILITY_TRANSLATE, 32, 1, 1, 0 },
-                 { "bert_mlm", "bert", QKV_ABILITY_EMBED | QKV_ABILITY_FILL, 12, 0, 0, -1 },
-                 { "bert_classify", "bert", QKV_ABILITY_EMBED | QKV_ABILITY_CLASSIFY, 12, 0, 0, -1 },
-                 { "distilbert_mlm", "distilbert", QKV_ABILITY_EMBED | QKV_ABILITY_FILL, 12, 0, 0, -1 },
-                 { "roberta_mlm", "roberta", QKV_ABILITY_EMBED | QKV_ABILITY_FILL, 10, 1, 2, 0 },
-                 { "modernbert_mlm", "modernbert", QKV_ABILITY_EMBED | QKV_ABILITY_FILL, 12, 1, 3, 2 },
-                 { "modernbert_classify", "modernbert", QKV_ABILITY_EMBED | QKV_ABILITY_CLASSIFY, 12, 1, 3, 2 },
-                 { "bert_tag", "bert", QKV_ABILITY_EMBED | QKV_ABILITY_TAG, 12, 0, 0, -1 },
-                 { "modernbert_tag", "modernbert", QKV_ABILITY_EMBED | QKV_ABILITY_TAG, 12, 1, 3, 2 },
-                 { "modernbert_answer", "modernbert", QKV_ABILITY_EMBED | QKV_ABILITY_ANSWER, 12, 1, 3, 2 },
-                 { "gpt2", "gpt2", QKV_ABILITY_GENERATE, 12, 1, 22, 22 },
-                 { "llama", "llama", QKV_ABILITY_GENERATE, 64, 2, 2, 1 },
-                 { "qwen2", "qwen2", QKV_ABILITY_GENERATE, 64, 1, 2, 1 },
-                 { "mistral", "mistral", QKV_ABILITY_GENERATE, 64, 1, 2, 1 } };
+    } rows[] = { { "pegasus", "pegasus", QKV_CAN_TRANSLATE, 32, 1, 1, 0 },
+                 { "bert_mlm", "bert", QKV_CAN_EMBED | QKV_CAN_FILL, 12, 0, 0, -1 },
+                 { "bert_classify", "bert", QKV_CAN_EMBED | QKV_CAN_CLASSIFY, 12, 0, 0, -1 },
+                 { "distilbert_mlm", "distilbert", QKV_CAN_EMBED | QKV_CAN_FILL, 12, 0, 0, -1 },
+                 { "roberta_mlm", "roberta", QKV_CAN_EMBED | QKV_CAN_FILL, 10, 1, 2, 0 },
+                 { "modernbert_mlm", "modernbert", QKV_CAN_EMBED | QKV_CAN_FILL, 12, 1, 3, 2 },
+                 { "modernbert_classify", "modernbert", QKV_CAN_EMBED | QKV_CAN_CLASSIFY, 12, 1, 3, 2 },
+                 { "bert_tag", "bert", QKV_CAN_EMBED | QKV_CAN_TAG, 12, 0, 0, -1 },
+                 { "modernbert_tag", "modernbert", QKV_CAN_EMBED | QKV_CAN_TAG, 12, 1, 3, 2 },
+                 { "modernbert_answer", "modernbert", QKV_CAN_EMBED | QKV_CAN_ANSWER, 12, 1, 3, 2 },
+                 { "gpt2", "gpt2", QKV_CAN_GENERATE, 12, 1, 22, 22 },
+                 { "llama", "llama", QKV_CAN_GENERATE, 64, 2, 2, 1 },
+                 { "qwen2", "qwen2", QKV_CAN_GENERATE, 64, 1, 2, 1 },
+                 { "mistral", "mistral", QKV_CAN_GENERATE, 64, 1, 2, 1 } };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         qkv_model *m = load(golden_folder(rows[i].name));
-        const qkv_model_info *f = qkv_model_info_of(m);
+        const qkv_model_info *f = qkv_model_get_info(m);
         assert_string_equal(f->family, rows[i].family);
         assert_int_equal(f->can, rows[i].can);
         assert_int_equal(f->context, rows[i].context);
@@ -393,8 +394,8 @@ static void info_of_the_others(void **state)
     assert_null(qkv_model_label(m, 3));
     qkv_model_free(m);
     m = load(golden_folder("bert_sentence"));
-    const qkv_model_info *f = qkv_model_info_of(m);
-    assert_true(f->can == QKV_ABILITY_EMBED && f->pooling == QKV_POOLING_MEAN && f->normalise == 1 && f->embed_length == 10);
+    const qkv_model_info *f = qkv_model_get_info(m);
+    assert_true(f->can == QKV_CAN_EMBED && f->pooling == QKV_POOLING_MEAN && f->normalise == 1 && f->embed_length == 10);
     qkv_model_free(m);
 }
 
@@ -490,8 +491,8 @@ static void bad_keys(void **state)
         { "llama", "config.json", "sliding_window", "null", QKV_OK, "" },
         { "llama", "config.json", "is_causal", "false", QKV_UNSUPPORTED, "\"is_causal\" is false: only true" },
         { "llama", "config.json", "partial_rotary_factor", "0.5", QKV_UNSUPPORTED, "partial_rotary_factor" },
-        { "llama", "config.json", "rope_scaling", "{\"rope_type\": \"default\", \"mrope_section\": [1, 1]}",
-          QKV_UNSUPPORTED, "\"mrope_section\" is [1,1]" },
+        { "llama", "config.json", "rope_scaling", "{\"rope_type\": \"default\", \"mrope_section\": [1, 1]}", QKV_UNSUPPORTED,
+          "\"mrope_section\" is [1,1]" },
         { "llama", "config.json", "auto_map", "{\"AutoConfig\": \"configuration.C\"}", QKV_OK, "" },
         { "bert_mlm", "config.json", "is_causal", "true", QKV_UNSUPPORTED, "\"is_causal\" is true: only false" },
         { "bert_mlm", "config.json", "pruned_heads", "{}", QKV_OK, "" },
@@ -600,25 +601,25 @@ static void generation_that_files_ask_for(void **state)
     set_key("generation_config.json", "no_repeat_ngram_size", "3");
     qkv_model *m = load(folder);
     qkv_generate_opts o = QKV_OPTS(qkv_generate_opts);
-    assert_int_equal(qkv_generate_defaults(m, &o), QKV_OK);
+    assert_int_equal(qkv_sampling_defaults(m, &o), QKV_OK);
     assert_true(o.temperature == 0 && o.top_p == 0 && o.min_p == 0.25f && o.no_repeat == 3 && o.repetition_penalty == 0);
     qkv_model_free(m);
     set_key("generation_config.json", "do_sample", "true");
     m = load(folder);
-    assert_int_equal(qkv_generate_defaults(m, &o), QKV_OK);
+    assert_int_equal(qkv_sampling_defaults(m, &o), QKV_OK);
     assert_true(o.temperature == 0.5f);
     qkv_model_free(m);
     set_key("generation_config.json", "temperature", NULL);
     m = load(folder);
-    assert_int_equal(qkv_generate_defaults(m, &o), QKV_OK);
+    assert_int_equal(qkv_sampling_defaults(m, &o), QKV_OK);
     assert_true(o.temperature == 1);
     qkv_model_free(m);
-    assert_int_equal(qkv_generate_defaults(NULL, &o), QKV_OK);
+    assert_int_equal(qkv_sampling_defaults(NULL, &o), QKV_OK);
     assert_true(o.temperature == 0 && o.max_tokens == 0);
     static const char *const keys[] = { "top_p", "min_p", "top_k", "repetition_penalty", "max_new_tokens" };
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) set_key("generation_config.json", keys[i], "1");
     m = load(folder);
-    assert_int_equal(qkv_generate_defaults(m, &o), QKV_OK);
+    assert_int_equal(qkv_sampling_defaults(m, &o), QKV_OK);
     assert_true(o.top_p == 1 && o.min_p == 1 && o.top_k == 1 && o.repetition_penalty == 1 && o.max_tokens == 1);
     qkv_model_free(m);
 }
@@ -652,7 +653,7 @@ static void info_comes_back(void **state)
             snprintf(saved, sizeof saved, "%s", in_folder("saved"));
             assert_int_equal(qkv_model_save(m, saved), QKV_OK);
             qkv_model *again = load(saved);
-            const qkv_model_info *a = qkv_model_info_of(m), *b = qkv_model_info_of(again);
+            const qkv_model_info *a = qkv_model_get_info(m), *b = qkv_model_get_info(again);
             assert_true(a->begin == b->begin && a->pad == b->pad && a->start == b->start && a->can == b->can);
             assert_true(!zero ||
                         (a->begin == (i ? 0 : 3) && a->ends[0] == 0 && (i == 2 || a->pad == 0) && (i || a->start == 0)));
@@ -662,8 +663,8 @@ static void info_comes_back(void **state)
             assert_true(a->length_penalty == b->length_penalty && a->context == b->context && a->sample == b->sample);
             assert_true(a->top_k == b->top_k && a->temperature == b->temperature && a->top_p == b->top_p);
             assert_true(a->repetition_penalty == b->repetition_penalty);
-            qkv_model *like = qkv_model_like(m, qkv_transformer_options(qkv_model_transformer(m)), 1);
-            b = qkv_model_info_of(like);
+            qkv_model *like = qkv_model_adapt(m, qkv_transformer_options(qkv_model_transformer(m)), 1);
+            b = qkv_model_get_info(like);
             assert_non_null(b);
             same_ids(a->ends, a->n_ends, b->ends, b->n_ends);
             same_ids(a->banned, a->n_banned, b->banned, b->n_banned);
@@ -678,25 +679,25 @@ static void info_comes_back(void **state)
 static void turned_matrices_come_back(void **state)
 {
     (void)state;
-    const qkv_transformer_opts o = { .vocabulary = 23,
-                                     .decoder_layers = 2,
-                                     .dim = 40,
-                                     .heads = 2,
-                                     .d_ff = 270,
-                                     .pre_norm = 1,
-                                     .activation = QKV_ACTIVATION_GELU_TANH,
-                                     .positions = QKV_POSITION_LEARNED,
-                                     .max_positions = 8,
-                                     .unscaled = 1 };
+    const qkv_config o = { .vocabulary = 23,
+                           .decoder_layers = 2,
+                           .dim = 40,
+                           .heads = 2,
+                           .d_ff = 270,
+                           .pre_norm = 1,
+                           .activation = QKV_ACTIVATION_GELU_TANH,
+                           .positions = QKV_POSITION_LEARNED,
+                           .max_positions = 8,
+                           .unscaled = 1 };
     qkv_model *m = qkv_model_new(&o, 4);
     assert_int_equal(qkv_model_save_as(m, folder, "gpt2"), QKV_OK);
     qkv_model *again = load(folder);
     const qkv_params *a = qkv_model_params(m), *b = qkv_model_params(again);
-    assert_int_equal(qkv_params_tensors(a), qkv_params_tensors(b));
-    for (int i = 0; i < qkv_params_tensors(a); i++) {
-        const qkv_tensor *x = qkv_params_tensor(a, i), *y = qkv_params_find(b, qkv_params_name(a, i));
-        assert_int_equal(qkv_count(x), qkv_count(y));
-        if (memcmp(qkv_data(x), qkv_data(y), sizeof(float) * (size_t)qkv_count(x)))
+    assert_int_equal(qkv_params_size(a), qkv_params_size(b));
+    for (int i = 0; i < qkv_params_size(a); i++) {
+        const qkv_tensor *x = qkv_params_at(a, i), *y = qkv_params_find(b, qkv_params_name(a, i));
+        assert_int_equal(qkv_tensor_count(x), qkv_tensor_count(y));
+        if (memcmp(qkv_tensor_data(x), qkv_tensor_data(y), sizeof(float) * (size_t)qkv_tensor_count(x)))
             fail_msg("%s is another", qkv_params_name(a, i));
     }
     qkv_model_free(m);
@@ -723,7 +724,7 @@ static void only_what_is_said_is_written(void **state)
         for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)
             if (json_object_get(config, keys[k])) fail_msg("%s: \"%s\" is written", models[i], keys[k]);
         const json_t *end = json_object_get(config, "eos_token_id");
-        assert_true(qkv_model_info_of(m)->n_ends > 1 ? json_array_size(end) == 2 : json_is_integer(end));
+        assert_true(qkv_model_get_info(m)->n_ends > 1 ? json_array_size(end) == 2 : json_is_integer(end));
         assert_int_equal(json_object_get(config, "decoder_start_token_id") != NULL, i == 1);
         json_decref(config);
         qkv_model_free(m);
@@ -753,7 +754,7 @@ static void labels_are_written_both_ways(void **state)
 static qkv_status make_one_like_marian(void)
 {
     qkv_model *m = qkv_model_load(golden_folder("marian"));
-    qkv_model *like = m ? qkv_model_like(m, qkv_transformer_options(qkv_model_transformer(m)), 1) : NULL;
+    qkv_model *like = m ? qkv_model_adapt(m, qkv_transformer_options(qkv_model_transformer(m)), 1) : NULL;
     qkv_status status = like ? QKV_OK : qkv_error_status();
     qkv_model_free(like);
     qkv_model_free(m);
@@ -773,12 +774,9 @@ static void bounds_of_keys(void **state)
     static const struct {
         const char *model, *key, *last, *next;
     } rows[] = {
-        { "marian", "num_beams", "10000", "10001" },
-        { "marian", "num_beams", "0", "-1" },
-        { "llama", "max_length", "2147483647", "2147483648" },
-        { "llama", "max_new_tokens", "0", "0.5" },
-        { "marian", "decoder_start_token_id", "22", "23" },
-        { "llama", "temperature", "0", "1e39" },
+        { "marian", "num_beams", "10000", "10001" },           { "marian", "num_beams", "0", "-1" },
+        { "llama", "max_length", "2147483647", "2147483648" }, { "llama", "max_new_tokens", "0", "0.5" },
+        { "marian", "decoder_start_token_id", "22", "23" },    { "llama", "temperature", "0", "1e39" },
         { "llama", "length_penalty", "-2", "true" },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -807,7 +805,7 @@ static void ids_outside(void **state)
             set_key(files[i], "pad_token_id", outside ? "-1" : "0");
             set_key(files[i], "eos_token_id", outside ? "[4, 23, 50256]" : "[4, 22]");
             qkv_model *m = load(folder);
-            const qkv_model_info *info = qkv_model_info_of(m);
+            const qkv_model_info *info = qkv_model_get_info(m);
             assert_int_equal(info->begin, outside ? -1 : 22);
             assert_int_equal(info->pad, outside ? -1 : 0);
             assert_int_equal(info->n_ends, outside ? 1 : 2);
@@ -834,7 +832,7 @@ static void several_labels_a_text(void **state)
     set_key("config.json", "problem_type", "\"multi_label_classification\"");
     for (int i = 0; i < 2; i++) {
         qkv_model *m = load(folder);
-        assert_int_equal(qkv_model_info_of(m)->problem, QKV_PROBLEM_SEVERAL_LABELS);
+        assert_int_equal(qkv_model_get_info(m)->problem, QKV_PROBLEM_SEVERAL_LABELS);
         assert_int_equal(qkv_model_set_problem(m, QKV_PROBLEM_NUMBER), QKV_USAGE); /* it has three outputs */
         assert_int_equal(qkv_model_save(m, folder), QKV_OK);
         qkv_model_free(m);
@@ -885,7 +883,7 @@ static void missing_keys(void **state)
         "4.0, \"original_max_position_embeddings\": 16}");
     qkv_model *m = load(folder), *same = load(golden_folder("llama"));
     assert_memory_equal(qkv_transformer_options(qkv_model_transformer(m)), qkv_transformer_options(qkv_model_transformer(same)),
-                        sizeof(qkv_transformer_opts));
+                        sizeof(qkv_config));
     qkv_model_free(m);
     qkv_model_free(same);
     copy_golden("bert_mlm"); /* the tensors tell that it has a head */
@@ -902,12 +900,12 @@ static int64_t copy_last(const qkv_model *m, const batch *b, float *to)
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
     qkv_tensor *x = run(m, t, b);
     if (!x) fail_msg("%s", qkv_error());
-    const qkv_transformer_opts *o = qkv_transformer_options(qkv_model_transformer(m));
+    const qkv_config *o = qkv_transformer_options(qkv_model_transformer(m));
     bool has_words = o->head || !o->embed_dim; /* narrow tables alone are no output layer */
     qkv_tensor *logits = has_words ? qkv_transformer_logits(qkv_model_transformer(m), x) : x;
-    int64_t n = qkv_count(logits);
+    int64_t n = qkv_tensor_count(logits);
     assert_true(n > 0 && n <= MOST);
-    memcpy(to, qkv_data(logits), sizeof(float) * (size_t)n);
+    memcpy(to, qkv_tensor_data(logits), sizeof(float) * (size_t)n);
     qkv_tape_free(t);
     return n;
 }
@@ -917,12 +915,12 @@ static void same_weights(const qkv_model *a, const qkv_model *b)
     qkv_params *p = qkv_model_params(a), *q = qkv_model_params(b);
     assert_int_equal(qkv_params_materialize(p), QKV_OK); /* some may be kept in 16 bits */
     assert_int_equal(qkv_params_materialize(q), QKV_OK);
-    assert_int_equal(qkv_params_tensors(p), qkv_params_tensors(q));
-    for (int i = 0; i < qkv_params_tensors(p); i++) {
-        qkv_tensor *w = qkv_params_tensor(p, i), *other = qkv_params_find(q, qkv_params_name(p, i));
+    assert_int_equal(qkv_params_size(p), qkv_params_size(q));
+    for (int i = 0; i < qkv_params_size(p); i++) {
+        qkv_tensor *w = qkv_params_at(p, i), *other = qkv_params_find(q, qkv_params_name(p, i));
         assert_non_null(other);
-        assert_int_equal(qkv_count(w), qkv_count(other));
-        assert_memory_equal(qkv_data(w), qkv_data(other), sizeof(float) * (size_t)qkv_count(w));
+        assert_int_equal(qkv_tensor_count(w), qkv_tensor_count(other));
+        assert_memory_equal(qkv_tensor_data(w), qkv_tensor_data(other), sizeof(float) * (size_t)qkv_tensor_count(w));
     }
 }
 
@@ -944,7 +942,7 @@ static void saved_and_loaded(void **state)
         assert_int_equal(open_golden(names[i]), QKV_OK);
         batch b = read_batch(numbers("target", NULL));
         int64_t n = copy_last(m, &b, first);
-        const char *kinds[] = { qkv_model_info_of(m)->family, "qkv" };
+        const char *kinds[] = { qkv_model_get_info(m)->family, "qkv" };
         for (int k = 0; k < 2; k++) {
             remove_folder(NULL); /* nothing of another model may help */
             make_folder(NULL);
@@ -954,9 +952,9 @@ static void saved_and_loaded(void **state)
             }
             if (qkv_model_save_as(m, folder, kinds[k])) fail_msg("%s as %s: %s", names[i], kinds[k], qkv_error());
             qkv_model *again = load(folder);
-            assert_string_equal(qkv_model_info_of(again)->family, kinds[k]);
+            assert_string_equal(qkv_model_get_info(again)->family, kinds[k]);
             same_weights(m, again);
-            if (k == 0) same_model_info(qkv_model_info_of(m), qkv_model_info_of(again));
+            if (k == 0) same_model_info(qkv_model_get_info(m), qkv_model_get_info(again));
             assert_int_equal(copy_last(again, &b, second), n);
             assert_memory_equal(first, second, sizeof(float) * (size_t)n);
             for (int64_t c = 0; qkv_model_label(m, c); c++)
@@ -968,7 +966,7 @@ static void saved_and_loaded(void **state)
     }
 }
 
-static const qkv_transformer_opts ours[] = {
+static const qkv_config ours[] = {
     { .vocabulary = 11,
       .encoder_layers = 2,
       .decoder_layers = 1,
@@ -1075,7 +1073,7 @@ static void ours_under_their_names(void **state)
         qkv_model *m = qkv_model_new(&ours[i], 3);
         if (qkv_model_save_as(m, folder, ours_as[i])) fail_msg("%s", qkv_error());
         qkv_model *again = load(folder);
-        assert_string_equal(qkv_model_info_of(again)->family, ours_as[i]);
+        assert_string_equal(qkv_model_get_info(again)->family, ours_as[i]);
         same_weights(m, again);
         int64_t n = copy_last(m, &few, first);
         assert_int_equal(copy_last(again, &few, second), n);
@@ -1089,16 +1087,16 @@ static void ours_under_their_names(void **state)
 static void words_without_a_head(void **state)
 {
     (void)state;
-    const qkv_transformer_opts o = { MODERNBERT, .activation = QKV_ACTIVATION_GELU_GATED, .no_bias = 1, .no_norm_bias = 1 };
+    const qkv_config o = { MODERNBERT, .activation = QKV_ACTIVATION_GELU_GATED, .no_bias = 1, .no_norm_bias = 1 };
     static float first[MOST], second[MOST];
     const batch b = { .ids = { 1, 5, 7, 2, 9, 4 }, .lengths = { 3, 2 }, .length = 3 };
     qkv_model *m = qkv_model_new(&o, 3);
-    float *gain = qkv_data(qkv_params_find(qkv_model_params(m), "encoder.norm.weight"));
+    float *gain = qkv_tensor_data(qkv_params_find(qkv_model_params(m), "encoder.norm.weight"));
     for (int i = 0; i < 8; i++) gain[i] = i % 3 ? 0.4f * (float)i : -2;
     int64_t n = copy_last(m, &b, first);
     assert_int_equal(qkv_model_save_as(m, folder, "modernbert"), QKV_OK);
     qkv_model *again = load(folder);
-    assert_true(qkv_model_info_of(again)->can & QKV_ABILITY_FILL);
+    assert_true(qkv_model_get_info(again)->can & QKV_CAN_FILL);
     assert_int_equal(copy_last(again, &b, second), n);
     for (int64_t i = 0; i < n; i++) assert_float_equal(second[i], first[i], 2e-5f);
     qkv_model_free(again);
@@ -1106,7 +1104,7 @@ static void words_without_a_head(void **state)
     gain[3] = 0; /* what is 0 does not come back: the encoder leaves alone */
     assert_int_equal(qkv_model_save_as(m, folder, "modernbert"), QKV_OK);
     again = load(folder);
-    assert_false(qkv_model_info_of(again)->can & QKV_ABILITY_FILL);
+    assert_false(qkv_model_get_info(again)->can & QKV_CAN_FILL);
     qkv_model_free(again);
     qkv_model_free(m);
 }
@@ -1152,7 +1150,7 @@ static void folded_under_their_names(void **state)
     static float first[MOST], second[MOST];
     for (int i = 0; i < 4; i++) { /* a translator, with two tables, one with the norms first, and a Llama */
         static const int shapes[] = { 0, 0, 5, 4 };
-        qkv_transformer_opts o = ours[shapes[i]];
+        qkv_config o = ours[shapes[i]];
         if (i < 3) o.positions = QKV_POSITION_SINUSOID;
         else o.unscaled = o.untied = 0;
         if (i == 1) o.target_vocabulary = 9;
@@ -1165,7 +1163,7 @@ static void folded_under_their_names(void **state)
         qkv_model_free(again);
         qkv_model_free(m);
     }
-    qkv_transformer_opts odd = ours[0];
+    qkv_config odd = ours[0];
     odd.positions = QKV_POSITION_SINUSOID, odd.dim = 9, odd.heads = 3;
     qkv_model *m = qkv_model_new(&odd, 3);
     assert_int_equal(qkv_model_save_as(m, folder, "marian"), QKV_UNSUPPORTED);
@@ -1178,20 +1176,20 @@ static void like_another(void **state)
 {
     (void)state;
     qkv_model *m = load(golden_folder("bert_mlm"));
-    qkv_transformer_opts o = *qkv_transformer_options(qkv_model_transformer(m));
+    qkv_config o = *qkv_transformer_options(qkv_model_transformer(m));
     o.classes = 5;
-    qkv_model *made = qkv_model_like(m, &o, 1);
+    qkv_model *made = qkv_model_adapt(m, &o, 1);
     assert_non_null(made);
     qkv_params *p = qkv_model_params(m), *q = qkv_model_params(made);
-    assert_int_equal(qkv_params_tensors(q), qkv_params_tensors(p) + 2);
-    for (int i = 0; i < qkv_params_tensors(p); i++) {
-        qkv_tensor *w = qkv_params_tensor(p, i);
-        assert_memory_equal(qkv_data(w), qkv_data(qkv_params_find(q, qkv_params_name(p, i))),
-                            sizeof(float) * (size_t)qkv_count(w));
+    assert_int_equal(qkv_params_size(q), qkv_params_size(p) + 2);
+    for (int i = 0; i < qkv_params_size(p); i++) {
+        qkv_tensor *w = qkv_params_at(p, i);
+        assert_memory_equal(qkv_tensor_data(w), qkv_tensor_data(qkv_params_find(q, qkv_params_name(p, i))),
+                            sizeof(float) * (size_t)qkv_tensor_count(w));
     }
-    const qkv_model_info *f = qkv_model_info_of(made);
+    const qkv_model_info *f = qkv_model_get_info(made);
     assert_string_equal(f->family, "bert");
-    assert_true((f->can & QKV_ABILITY_CLASSIFY) && f->pad == 0 && f->files == 0);
+    assert_true((f->can & QKV_CAN_CLASSIFY) && f->pad == 0 && f->files == 0);
     qkv_model_free(m); /* nothing of it is needed any more */
     assert_int_equal(qkv_model_save(made, folder), QKV_OK);
     qkv_model *again = load(folder);
@@ -1199,14 +1197,14 @@ static void like_another(void **state)
     assert_string_equal(qkv_model_label(again, 4), "LABEL_4");
     qkv_model_free(again);
     qkv_model_free(made);
-    assert_null(qkv_model_like(NULL, &o, 1));
+    assert_null(qkv_model_adapt(NULL, &o, 1));
 }
 
 static qkv_tokenizer *learn(const char *line)
 {
     qkv_word_counts *w = qkv_word_counts_new();
     assert_int_equal(qkv_word_counts_add(w, line, strlen(line)), QKV_OK);
-    qkv_tokenizer *t = qkv_tokenizer_train(w, &(qkv_bpe_opts){ .vocabulary = 300 });
+    qkv_tokenizer *t = qkv_tokenizer_train(w, &(qkv_tokenizer_opts){ .vocabulary = 300 });
     assert_non_null(t);
     qkv_word_counts_free(w);
     return t;
@@ -1216,7 +1214,7 @@ static qkv_tokenizer *learn(const char *line)
 static void tokenizers_of_a_model(void **state)
 {
     (void)state;
-    qkv_transformer_opts o = ours[0];
+    qkv_config o = ours[0];
     o.vocabulary = 300;
     qkv_model *m = qkv_model_new(&o, 3);
     qkv_tokenizer *source = learn("a line of text"), *target = learn("eine Zeile Text");
@@ -1225,7 +1223,7 @@ static void tokenizers_of_a_model(void **state)
     assert_ptr_equal(qkv_model_target_tokenizer(m), target);
     assert_int_equal(qkv_model_save_as(m, folder, "marian"), QKV_OK);
     qkv_model *again = load(folder);
-    const qkv_model_info *f = qkv_model_info_of(again); /* its ids are those of its tokens */
+    const qkv_model_info *f = qkv_model_get_info(again); /* its ids are those of its tokens */
     assert_true(f->pad == 0 && f->begin == 1 && f->start == 1 && f->n_ends == 1 && f->ends[0] == 2);
     assert_ptr_not_equal(qkv_model_source_tokenizer(again), qkv_model_target_tokenizer(again));
     qkv_model_free(again);
@@ -1242,20 +1240,20 @@ static void tokenizers_of_a_model(void **state)
 static void nothing_is_copied(void **state)
 {
     (void)state;
-    const qkv_transformer_opts o = { .vocabulary = 1000,
-                                     .decoder_layers = 2,
-                                     .dim = 128,
-                                     .heads = 4,
-                                     .d_ff = 256,
-                                     .positions = QKV_POSITION_ROTARY,
-                                     .unscaled = 1,
-                                     .pre_norm = 1,
-                                     .norm = QKV_NORM_RMS,
-                                     .activation = QKV_ACTIVATION_SILU_GATED,
-                                     .no_bias = 1 };
+    const qkv_config o = { .vocabulary = 1000,
+                           .decoder_layers = 2,
+                           .dim = 128,
+                           .heads = 4,
+                           .d_ff = 256,
+                           .positions = QKV_POSITION_ROTARY,
+                           .unscaled = 1,
+                           .pre_norm = 1,
+                           .norm = QKV_NORM_RMS,
+                           .activation = QKV_ACTIVATION_SILU_GATED,
+                           .no_bias = 1 };
     qkv_model *m = qkv_model_new(&o, 3);
     assert_int_equal(qkv_model_save_as(m, folder, "llama"), QKV_OK);
-    qkv_threads_stop();
+    qkv_shutdown();
     const qkv__memory table = { failing_alloc, failing_release };
     size_t bytes = sizeof(float) * (size_t)qkv_params_count(qkv_model_params(m));
     qkv_model_free(m);
@@ -1264,15 +1262,15 @@ static void nothing_is_copied(void **state)
     m = load(folder);
     if (!(failing.held < bytes / 20)) fail_msg("%zu bytes are held for %zu bytes of weights", failing.held, bytes);
     qkv_tensor *embed = qkv_params_find(qkv_model_params(m), "embed.weight");
-    const float *mapped = qkv_data(embed);
+    const float *mapped = qkv_tensor_data(embed);
     float before = mapped[7];
-    assert_null(qkv_grad(embed));
+    assert_null(qkv_tensor_grad(embed));
     assert_int_equal(qkv_params_materialize(qkv_model_params(m)), QKV_OK);
-    assert_ptr_not_equal(qkv_data(embed), mapped);
-    assert_true(qkv_data(embed)[7] == before && qkv_grad(embed));
+    assert_ptr_not_equal(qkv_tensor_data(embed), mapped);
+    assert_true(qkv_tensor_data(embed)[7] == before && qkv_tensor_grad(embed));
     assert_true(failing.held > 2 * bytes);
     qkv_model_free(m);
-    qkv_threads_stop();
+    qkv_shutdown();
     assert_int_equal(failing.held, 0);
     qkv__set_memory(NULL);
 }
@@ -1300,8 +1298,8 @@ static void loaded_models_train(void **state)
     }
     same_weights(m[0], m[1]);
     qkv_model *first = load(folder); /* the file has not changed */
-    assert_memory_not_equal(qkv_data(qkv_params_tensor(qkv_model_params(first), 0)),
-                            qkv_data(qkv_params_tensor(qkv_model_params(m[0]), 0)), 64);
+    assert_memory_not_equal(qkv_tensor_data(qkv_params_at(qkv_model_params(first), 0)),
+                            qkv_tensor_data(qkv_params_at(qkv_model_params(m[0]), 0)), 64);
     qkv_model_free(first);
     qkv_model_free(m[0]);
     qkv_model_free(m[1]);
@@ -1335,14 +1333,14 @@ static void narrow_products(void **state)
         qkv__params_place_typed(p, 0, values, NULL, qkv__type_named(is_half ? "F16" : "BF16"));
         qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
         qkv_tensor *x = qkv_constant(t, QKV_SHAPE(m, k), NULL);
-        for (int64_t j = 0; j < m * k; j++) qkv_data(x)[j] = (float)((j * 37 + 11) % 101) / 50 - 1;
+        for (int64_t j = 0; j < m * k; j++) qkv_tensor_data(x)[j] = (float)((j * 37 + 11) % 101) / 50 - 1;
         qkv_tensor *narrow = qkv_affine(x, w, NULL), *row = qkv_gather(t, w, ids, 1, (int64_t[]){ 1 });
         assert_non_null(narrow);
-        assert_null(qkv_data(w));
+        assert_null(qkv_tensor_data(w));
         assert_int_equal(qkv_params_materialize(p), QKV_OK);
         qkv_tensor *wide = qkv_affine(x, w, NULL), *wide_row = qkv_gather(t, w, ids, 1, (int64_t[]){ 1 });
-        assert_memory_equal(qkv_data(narrow), qkv_data(wide), sizeof(float) * (size_t)(m * n));
-        assert_memory_equal(qkv_data(row), qkv_data(wide_row), sizeof(float) * (size_t)k);
+        assert_memory_equal(qkv_tensor_data(narrow), qkv_tensor_data(wide), sizeof(float) * (size_t)(m * n));
+        assert_memory_equal(qkv_tensor_data(row), qkv_tensor_data(wide_row), sizeof(float) * (size_t)k);
         qkv_tape_free(t);
         qkv_params_free(p);
         free(values);
@@ -1369,7 +1367,7 @@ static void packed_products(void **state)
         else qkv__params_place_typed(p, 0, values, NULL, type);
         qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
         qkv_tensor *x = qkv_constant(t, QKV_SHAPE(m, k), NULL), *y[4];
-        for (int64_t j = 0; j < m * k; j++) qkv_data(x)[j] = (float)((j * 37 + 11) % 101) / 50 - 1;
+        for (int64_t j = 0; j < m * k; j++) qkv_tensor_data(x)[j] = (float)((j * 37 + 11) % 101) / 50 - 1;
         qkv_set_packed_limit(i % 2 ? limit : 0);
         for (int j = 0; j < 3; j++) {
             assert_int_equal(qkv_packed_bytes() > 0, j == 2 && i % 2 && kern->packed_floats(n, k));
@@ -1378,7 +1376,8 @@ static void packed_products(void **state)
         assert_int_equal(qkv_params_materialize(p), QKV_OK);
         assert_int_equal(qkv_packed_bytes(), 0);
         y[3] = qkv_affine(x, w, NULL);
-        for (int j = 0; j < 3; j++) assert_memory_equal(qkv_data(y[j]), qkv_data(y[3]), sizeof(float) * (size_t)(m * n));
+        for (int j = 0; j < 3; j++)
+            assert_memory_equal(qkv_tensor_data(y[j]), qkv_tensor_data(y[3]), sizeof(float) * (size_t)(m * n));
         qkv_tape_free(t);
         qkv_params_free(p);
         free(values);
@@ -1397,11 +1396,11 @@ static void narrow_models(void **state)
         qkv_model *m = load(golden_folder(some[i]));
         assert_int_equal(open_golden(some[i]), QKV_OK);
         batch b = read_batch(false);
-        assert_null(qkv_data(qkv_params_find(qkv_model_params(m), "decoder.0.self.q.weight")));
-        assert_null(qkv_data(qkv_params_find(qkv_model_params(m), "embed.weight")));
+        assert_null(qkv_tensor_data(qkv_params_find(qkv_model_params(m), "decoder.0.self.q.weight")));
+        assert_null(qkv_tensor_data(qkv_params_find(qkv_model_params(m), "embed.weight")));
         int64_t n = copy_last(m, &b, narrow);
         assert_int_equal(qkv_params_materialize(qkv_model_params(m)), QKV_OK);
-        assert_non_null(qkv_data(qkv_params_find(qkv_model_params(m), "embed.weight")));
+        assert_non_null(qkv_tensor_data(qkv_params_find(qkv_model_params(m), "embed.weight")));
         assert_int_equal(copy_last(m, &b, wide), n);
         assert_memory_equal(narrow, wide, sizeof(float) * (size_t)n);
         qkv__safetensors_free(&golden);
@@ -1421,12 +1420,12 @@ static void saving_changes_nothing(void **state)
         assert_int_equal(system(command), 0);
         qkv_model *m = load(in_folder("was"));
         const qkv_tensor *w = qkv_params_find(qkv_model_params(m), "embed.weight");
-        const float *lies = qkv_data(w);
+        const float *lies = qkv_tensor_data(w);
         assert_true(i == 2 ? lies != NULL : lies == NULL);
         assert_int_equal(rename(in_folder("was"), in_folder("moved")), 0);
         assert_int_equal(qkv_model_save(m, in_folder("saved")), QKV_OK);
         if (i < 2) assert_int_equal(qkv_model_save_as(m, in_folder("saved/ours"), "qkv"), QKV_OK);
-        assert_true(qkv_data(w) == lies);
+        assert_true(qkv_tensor_data(w) == lies);
         qkv_model *again = load(in_folder("saved")), *native = load(in_folder(i < 2 ? "saved/ours" : "moved"));
         same_weights(again, native);
         same_weights(m, again);
@@ -1456,12 +1455,13 @@ static void narrow_weights_elsewhere(void **state)
     assert_int_equal(qkv_backward(y), QKV_OK);
     qkv_tape *plain = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
     qkv_tensor *identity = qkv_constant(plain, QKV_SHAPE(16, 16), NULL);
-    for (int i = 0; i < 16; i++) qkv_data(identity)[17 * i] = 1;
+    for (int i = 0; i < 16; i++) qkv_tensor_data(identity)[17 * i] = 1;
     qkv_tensor *columns = qkv_affine(identity, w, NULL); /* (16, V): the weight, turned */
     for (int i = 0; i < 16; i++) {
         double sum = 0;
-        for (int64_t v = 0; v < qkv_dim(columns, 1); v++) sum += (double)qkv_data(columns)[i * qkv_dim(columns, 1) + v];
-        assert_float_equal(qkv_grad(x)[i], sum, 1e-4);
+        for (int64_t v = 0; v < qkv_tensor_dim(columns, 1); v++)
+            sum += (double)qkv_tensor_data(columns)[i * qkv_tensor_dim(columns, 1) + v];
+        assert_float_equal(qkv_tensor_grad(x)[i], sum, 1e-4);
     }
     qkv_tape_free(plain);
     qkv_tape_free(t);
@@ -1539,13 +1539,13 @@ static void stories(void **state)
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
     const qkv_transformer *x = qkv_model_transformer(m);
     qkv_tensor *got = qkv_transformer_logits(x, qkv_transformer_decode(x, t, given, 1, length, NULL, NULL, NULL));
-    int64_t size = qkv_dim(got, -1);
+    int64_t size = qkv_tensor_dim(got, -1);
     double worst = 0;
     for (int64_t i = 0; i < length; i++)
         for (int64_t k = 0; k < size; k++) {
             const json_t *row = json_array_get(logits, (size_t)i);
             double expected = json_number_value(json_array_get(row, (size_t)k));
-            worst = fmax(worst, fabs(expected - (double)qkv_data(got)[i * size + k]));
+            worst = fmax(worst, fabs(expected - (double)qkv_tensor_data(got)[i * size + k]));
         }
     if (!(worst <= 1e-4)) fail_msg("logits differ by %g", worst);
     print_message("logits of stories260K differ by %.3g at most\n", worst);
@@ -1572,11 +1572,11 @@ static void stories_are_saved(void **state)
     snprintf(saved, sizeof saved, "%s/saved", folder);
     qkv_model *m = load(folder);
     const qkv_tokenizer *t = qkv_model_source_tokenizer(m);
-    assert_int_equal(qkv_tokenizer_size(t), 512);
+    assert_int_equal(qkv_tokenizer_vocab_size(t), 512);
     if (qkv_model_save(m, saved)) fail_msg("%s", qkv_error());
     qkv_model *again = load(saved);
     same_weights(m, again);
-    assert_int_equal(qkv_tokenizer_size(qkv_model_source_tokenizer(again)), 512);
+    assert_int_equal(qkv_tokenizer_vocab_size(qkv_model_source_tokenizer(again)), 512);
     qkv_model_free(again);
     qkv_model_free(m);
 }

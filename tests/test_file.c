@@ -76,7 +76,7 @@ static void into_a_pipe(void **state)
     assert_true(reader >= 0);
     const char *const paths[] = { pipe, link };
     for (int i = 0; i < 2; i++) {
-        assert_int_equal(qkv_file_check(paths[i]), QKV_OK);
+        assert_int_equal(qkv_file_writable(paths[i]), QKV_OK);
         assert_int_equal(qkv_file_write(paths[i], text, SIZE), QKV_OK);
         arrives(reader);
     }
@@ -95,7 +95,7 @@ static void into_a_terminal(void **state)
     const char *path = ptsname(terminal);
     int other = open(path, O_RDWR | O_NOCTTY); /* so that it stays after the write */
     if (other < 0) skip();
-    assert_int_equal(qkv_file_check(path), QKV_OK);
+    assert_int_equal(qkv_file_writable(path), QKV_OK);
     assert_int_equal(qkv_file_write(path, text, SIZE), QKV_OK);
     arrives(terminal);
     assert_true(kind_of(path) == S_IFCHR);
@@ -113,7 +113,7 @@ static void into_an_open_file(void **state)
     int fd = open(log, O_WRONLY | O_APPEND);
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
     if (kind_of(path) != S_IFLNK) skip();
-    assert_int_equal(qkv_file_check(path), QKV_OK);
+    assert_int_equal(qkv_file_writable(path), QKV_OK);
     assert_int_equal(qkv_file_write(path, text, SIZE), QKV_OK);
     holds(log, "the old filewhat is written");
     assert_int_equal(unlink(log), 0);
@@ -149,7 +149,7 @@ static void through_links(void **state)
     for (int i = 0; i < 2; i++) { /* at first they lead to nothing */
         if (i) put(in_folder("far/target"), old);
         ino_t before = i ? inode_of(in_folder("far/target")) : 0;
-        assert_int_equal(qkv_file_check(in_folder("link")), QKV_OK);
+        assert_int_equal(qkv_file_writable(in_folder("link")), QKV_OK);
         assert_int_equal(qkv_file_write(in_folder("link"), text, SIZE), QKV_OK);
         holds(in_folder("far/target"), text);
         assert_true(kind_of(in_folder("link")) == S_IFLNK && kind_of(in_folder("far/first")) == S_IFLNK);
@@ -184,7 +184,7 @@ static void any_call_may_fail(void **state)
 static void refuses(const char *path, qkv_status wanted, const char *words)
 {
     for (int i = 0; i < 2; i++) {
-        assert_int_equal(i ? qkv_file_write(path, text, SIZE) : qkv_file_check(path), wanted);
+        assert_int_equal(i ? qkv_file_write(path, text, SIZE) : qkv_file_writable(path), wanted);
         if (!strstr(qkv_error(), words)) fail_msg("\"%s\" is missing in: %s", words, qkv_error());
     }
 }
@@ -290,7 +290,7 @@ static void cut_between_characters(void **state)
             while (strlen(words) < 2 * QKV_SENTENCE_MAX) strcat(words, characters[i]);
             qkv__fail(QKV_IO, "%s", words);
             size_t length = strlen(qkv_error());
-            assert_int_equal(qkv_utf8_check(qkv_error(), length), length);
+            assert_int_equal(qkv_utf8_valid(qkv_error(), length), length);
             assert_true(length < QKV_SENTENCE_MAX && length + 1 + strlen(characters[i]) > QKV_SENTENCE_MAX);
             assert_memory_equal(qkv_error(), words, length);
             qkv__fail_again(QKV_IO, words);

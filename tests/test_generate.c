@@ -28,7 +28,7 @@ static qkv_tokenizer *learn(qkv_token_kind kind)
     qkv_status status = w ? QKV_OK : qkv_error_status();
     for (size_t i = 0; i < sizeof corpus / sizeof *corpus && !status; i++)
         status = qkv_word_counts_add(w, corpus[i], strlen(corpus[i]));
-    if (!status) t = qkv_tokenizer_train(w, &(qkv_bpe_opts){ .vocabulary = 300, .min_count = 1 });
+    if (!status) t = qkv_tokenizer_train(w, &(qkv_tokenizer_opts){ .vocabulary = 300, .min_count = 1 });
     qkv_word_counts_free(w);
     return t;
 }
@@ -38,15 +38,15 @@ static qkv_model *make_model_of(qkv_token_kind kind, qkv_position_kind positions
 {
     qkv_tokenizer *t = learn(kind);
     if (!t) return NULL;
-    const qkv_transformer_opts o = { .vocabulary = qkv_tokenizer_size(t) + spare,
-                                     .decoder_layers = 2,
-                                     .dim = 16,
-                                     .heads = 2,
-                                     .d_ff = 32,
-                                     .pre_norm = 1,
-                                     .dropout = 0.1f,
-                                     .positions = positions,
-                                     .max_positions = LONGEST };
+    const qkv_config o = { .vocabulary = qkv_tokenizer_vocab_size(t) + spare,
+                           .decoder_layers = 2,
+                           .dim = 16,
+                           .heads = 2,
+                           .d_ff = 32,
+                           .pre_norm = 1,
+                           .dropout = 0.1f,
+                           .positions = positions,
+                           .max_positions = LONGEST };
     qkv_model *m = qkv_model_new(&o, 3);
     if (m && qkv_model_set_tokenizers(m, t, NULL)) {
         qkv_model_free(m);
@@ -58,12 +58,12 @@ static qkv_model *make_model_of(qkv_token_kind kind, qkv_position_kind positions
     }
     qkv_params *p = qkv_model_params(m);
     for (int64_t i = 0; i < qkv_params_block(p); i++) qkv_params_data(p)[i] *= 1.7f;
-    float *end = qkv_data(qkv_params_find(p, "embed.weight")) + END * o.dim;
+    float *end = qkv_tensor_data(qkv_params_find(p, "embed.weight")) + END * o.dim;
     for (int64_t i = 0; i < o.dim; i++) end[i] *= 0.3f; /* and does not end at once */
     return m;
 }
 
-static qkv_model *make_model(qkv_position_kind positions) { return make_model_of(QKV_TOKEN_BYTE_PAIRS, positions, 0); }
+static qkv_model *make_model(qkv_position_kind positions) { return make_model_of(QKV_TOKEN_BPE, positions, 0); }
 
 static void generate(const qkv_model *m, qkv_generate_opts o, qkv_generated *g)
 {
@@ -95,7 +95,7 @@ static const float *whole_forward(const qkv_model *m, qkv_tape *t, const qkv_gen
     qkv_tape_reset(t);
     qkv_tensor *logits = qkv_transformer_logits(x, qkv_transformer_decode(x, t, ids, 1, length, NULL, NULL, NULL));
     assert_non_null(logits);
-    return qkv_data(logits) + (length - 1) * qkv_dim(logits, 2);
+    return qkv_tensor_data(logits) + (length - 1) * qkv_tensor_dim(logits, 2);
 }
 
 static bool may_come(int32_t id, int32_t known) { return id == END || (id >= SPECIALS && id < known); }
@@ -123,8 +123,8 @@ static void greedy_is_the_largest_of_whole_forwards(void **state)
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
     for (int k = 0; k < 4; k++) {
         int spare = k == 3 ? 500 : 0; /* the likeliest ids then have no token */
-        qkv_model *m = make_model_of(QKV_TOKEN_BYTE_PAIRS, kinds[k % 3], spare);
-        int32_t known = qkv_tokenizer_size(qkv_model_source_tokenizer(m)), n = known + spare;
+        qkv_model *m = make_model_of(QKV_TOKEN_BPE, kinds[k % 3], spare);
+        int32_t known = qkv_tokenizer_vocab_size(qkv_model_source_tokenizer(m)), n = known + spare;
         int skipped = 0;
         generate(m, (qkv_generate_opts){ .max_tokens = 15 }, &g);
         assert_true(g.n > 5);
@@ -149,7 +149,7 @@ static void log_p_is_the_models_own(void **state)
     qkv_generated g = { 0 };
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
     qkv_model *m = make_model(QKV_POSITION_ROTARY);
-    int32_t known = qkv_tokenizer_size(qkv_model_source_tokenizer(m));
+    int32_t known = qkv_tokenizer_vocab_size(qkv_model_source_tokenizer(m));
     generate(m, (qkv_generate_opts){ .max_tokens = 30, .temperature = 1.5f, .top_k = 40, .repetition_penalty = 1.3f }, &g);
     assert_true(g.n > 5);
     for (int64_t i = 0; i < g.n; i++)
@@ -169,12 +169,12 @@ static void same_on_any_threads(void **state)
     for (int sample = 0; sample < 4; sample++) {
         const qkv_generate_opts o = { .max_tokens = 40, .temperature = (float)sample * 0.5f, .top_p = 0.95f, .sample = sample };
         for (int threads = 1; threads <= 4; threads *= 2) {
-            qkv_set_threads(threads);
+            qkv_set_num_threads(threads);
             generate(m, o, threads == 1 ? &one : &many);
             if (threads > 1) same(&one, &many);
         }
     }
-    qkv_set_threads(0);
+    qkv_set_num_threads(0);
     qkv_generated_free(&one);
     qkv_generated_free(&many);
     qkv_model_free(m);
@@ -210,7 +210,7 @@ static void samples_come_as_often_as_the_model_says(void **state)
     qkv_generated g = { 0 };
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
     qkv_generate_opts o = { .max_tokens = 1, .temperature = 2, .top_k = K, .start = START, .end = END };
-    int32_t known = qkv_tokenizer_size(qkv_model_source_tokenizer(m)), likeliest[K];
+    int32_t known = qkv_tokenizer_vocab_size(qkv_model_source_tokenizer(m)), likeliest[K];
     int counts[K] = { 0 };
     double sum = 0, chi = 0;
     const float *logits = whole_forward(m, t, &g, 0);
@@ -253,7 +253,7 @@ static qkv_status keep_piece(void *data, const char *piece, size_t length)
 {
     pieces *p = data;
     assert_true(length > 0 && p->length + length < sizeof p->text);
-    assert_int_equal(qkv_utf8_check(piece, length), length);
+    assert_int_equal(qkv_utf8_valid(piece, length), length);
     if (p->n++ == p->refuse_at) return QKV_FAILURE;
     memcpy(p->text + p->length, piece, length);
     p->length += length;
@@ -265,7 +265,7 @@ static void pieces_make_the_text(void **state)
     (void)state;
     qkv_model *m = make_model(QKV_POSITION_SINUSOID);
     qkv_generated g = { 0 };
-    qkv_text bytes = { 0 }, repaired = { 0 };
+    qkv_buffer bytes = { 0 }, repaired = { 0 };
     int n = 0, broken = 0;
     for (int sample = 0; sample < 10; sample++) {
         pieces p = { .refuse_at = -1 };
@@ -277,7 +277,7 @@ static void pieces_make_the_text(void **state)
         assert_int_equal(qkv_utf8_repair(bytes.data, bytes.length, &repaired), QKV_OK);
         assert_int_equal(g.text.length, repaired.length);
         assert_memory_equal(g.text.data, repaired.data, repaired.length);
-        broken += qkv_utf8_check(bytes.data, bytes.length) < bytes.length;
+        broken += qkv_utf8_valid(bytes.data, bytes.length) < bytes.length;
         n += p.n;
     }
     assert_true(n > 100 && broken); /* there was something to cut and to repair */
@@ -287,8 +287,8 @@ static void pieces_make_the_text(void **state)
     assert_int_equal(p.n, 3);
     assert_int_equal(g.n, 0);
     assert_int_equal(g.text.length, 0);
-    qkv_text_free(&bytes);
-    qkv_text_free(&repaired);
+    qkv_buffer_free(&bytes);
+    qkv_buffer_free(&repaired);
     qkv_generated_free(&g);
     qkv_model_free(m);
 }
@@ -308,7 +308,7 @@ static void stop_strings_span_tokens(void **state)
         const char *stops[2] = { "this does not come", stop };
         size_t size[3] = { 0 };
         const char *to = at;
-        for (int k = 0; k < 3 && to < end; k++) qkv_utf8_decode(to, (size_t)(end - to), &size[k]), to += size[k];
+        for (int k = 0; k < 3 && to < end; k++) qkv_utf8_next(to, (size_t)(end - to), &size[k]), to += size[k];
         size_t length = (size_t)(to - at);
         memcpy(stop, at, length);
         at += size[0];
@@ -440,7 +440,7 @@ static void words_and_characters(void **state)
     m = make_model_of(QKV_TOKEN_CHARACTERS, QKV_POSITION_ROTARY, 0);
     generate(m, o, &g);
     size_t at = 0, bytes, characters = 0;
-    for (; at < g.text.length; at += bytes, characters++) qkv_utf8_decode(g.text.data + at, g.text.length - at, &bytes);
+    for (; at < g.text.length; at += bytes, characters++) qkv_utf8_next(g.text.data + at, g.text.length - at, &bytes);
     assert_int_equal(characters, 5);
     qkv_generated_free(&g);
     qkv_model_free(m);
@@ -461,7 +461,7 @@ static void refused(const qkv_model *m, qkv_status wanted, const qkv_generate_op
 static void bad_models_and_options(void **state)
 {
     (void)state;
-    qkv_transformer_opts t = { .vocabulary = 400, .encoder_layers = 1, .decoder_layers = 1, .dim = 8, .heads = 1, .d_ff = 8 };
+    qkv_config t = { .vocabulary = 400, .encoder_layers = 1, .decoder_layers = 1, .dim = 8, .heads = 1, .d_ff = 8 };
     qkv_model *pair = qkv_model_new(&t, 0);
     t.encoder_layers = 0;
     qkv_model *ids = qkv_model_new(&t, 0), *m = make_model(QKV_POSITION_ROTARY);
@@ -480,7 +480,7 @@ static void bad_models_and_options(void **state)
     refused(m, QKV_USAGE, &(qkv_generate_opts){ .n_stops = -1, .stops = (const char *[]){ "a" } }, "stop strings are missing");
     refused(m, QKV_USAGE, &(qkv_generate_opts){ .n_stops = 1, .stops = (const char *[]){ NULL } }, "stop string 1 is empty");
     refused(m, QKV_USAGE, &(qkv_generate_opts){ .max_tokens = (1 << 20) + 1 }, "max_tokens is 1048577");
-    const int32_t size = qkv_tokenizer_size(qkv_model_source_tokenizer(m)), last = size - 1;
+    const int32_t size = qkv_tokenizer_vocab_size(qkv_model_source_tokenizer(m)), last = size - 1;
     char range[40];
     snprintf(range, sizeof range, "ids are 0..%d", (int)last);
     for (int i = 0; i < 2; i++) { /* the last id is one, the next is none */
@@ -503,7 +503,7 @@ static void bad_models_and_options(void **state)
             "stop string 1 is not UTF-8");
     assert_int_equal(qkv_generate(m, "a\xFFz", 3, NULL, NULL, NULL, &g), QKV_FORMAT);
     assert_non_null(strstr(qkv_error(), "byte 2"));
-    float *weights = qkv_data(qkv_params_find(qkv_model_params(m), "embed.weight"));
+    float *weights = qkv_tensor_data(qkv_params_find(qkv_model_params(m), "embed.weight"));
     weights[START * 16] = NAN;
     refused(m, QKV_NUMERIC, NULL, "not finite");
     qkv_generated_free(&g);

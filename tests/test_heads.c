@@ -44,7 +44,7 @@ static void set_weight(const qkv_model *m, const char *name, float value)
 {
     qkv_tensor *w = qkv_params_find(qkv_model_params(m), name);
     if (!w) fail_msg("there is no weight %s", name);
-    for (int64_t i = 0; i < qkv_count(w); i++) qkv_data(w)[i] = value;
+    for (int64_t i = 0; i < qkv_tensor_count(w); i++) qkv_tensor_data(w)[i] = value;
 }
 
 /* A model whose hidden state of a token is its row of the table, normalised: attention and feed-forward add nothing. */
@@ -64,7 +64,7 @@ static qkv_model *load_plain(const char *name)
 
 static float *row(const qkv_model *m, const char *name, int64_t i)
 {
-    return qkv_data(qkv_params_find(qkv_model_params(m), name)) + i * DIM;
+    return qkv_tensor_data(qkv_params_find(qkv_model_params(m), name)) + i * DIM;
 }
 
 /* ---- labels ---- */
@@ -140,7 +140,7 @@ static void spans_in_bytes_and_characters(void **state)
     const char *text = "\xC3\xA9\xC3\xA9 cat \xFF the sat"; /* a byte that is no UTF-8 becomes U+FFFD, 3 bytes */
     const qkv_texts texts = { .texts = &text, .n = 1 };
     qkv_tagged t = { 0 };
-    qkv_text lines = { 0 };
+    qkv_buffer lines = { 0 };
     assert_int_equal(qkv_tag(m, &texts, NULL, &t), QKV_OK);
     const qkv_tagged_span *e = t.texts[0].entities;
     assert_int_equal(t.texts[0].n_entities, 2);
@@ -150,7 +150,7 @@ static void spans_in_bytes_and_characters(void **state)
     assert_int_equal(qkv_tagged_lines(&t, 0, 0, 1, &lines), QKV_OK);
     assert_non_null(strstr(lines.data, "\"text\": \"cat\", \"span\": [5, 8], \"characters\": [3, 6]}"));
     assert_int_equal(qkv_tagged_lines(&t, 1, 0, 1, &lines), QKV_USAGE);
-    qkv_text_free(&lines);
+    qkv_buffer_free(&lines);
     qkv_tagged_free(&t);
     qkv_model_free(m);
 }
@@ -170,7 +170,7 @@ static void long_texts_are_read_in_windows(void **state)
         const char *given[] = { "the cat", text };
         const qkv_texts texts = { .texts = given, .n = 2 };
         qkv_tagged t = { 0 };
-        assert_int_equal(qkv_tag(m, &texts, &(qkv_reading_opts){ .max_length = length }, &t), QKV_OK);
+        assert_int_equal(qkv_tag(m, &texts, &(qkv_encoder_opts){ .max_length = length }, &t), QKV_OK);
         spell(&t.texts[1], t.texts[1].words, t.texts[1].n_words, got);
         assert_string_equal(got, wanted);
         assert_true(t.texts[1].windows > 6 && (length == 2 || t.texts[0].windows == 1 || length == 1));
@@ -194,8 +194,8 @@ static void scores_are_probabilities(void **state)
     assert_int_equal(t.texts[0].n_words, 2);
     for (int i = 0; i < 2; i++) {
         const qkv_tagged_span *w = &t.texts[0].words[i];
-        assert_true(fabs(w->score - (double)qkv_data(p)[(i + 1) * 5 + w->class_id]) < 1e-6);
-        for (int k = 0; k < 5; k++) assert_true((double)qkv_data(p)[(i + 1) * 5 + k] <= w->score + 1e-6);
+        assert_true(fabs(w->score - (double)qkv_tensor_data(p)[(i + 1) * 5 + w->class_id]) < 1e-6);
+        for (int k = 0; k < 5; k++) assert_true((double)qkv_tensor_data(p)[(i + 1) * 5 + k] <= w->score + 1e-6);
     }
     assert_null(qkv_transformer_classify(x, qkv_constant(tape, 3, (int64_t[]){ 1, 1, DIM }, NULL), NULL));
     qkv_tape_free(tape);
@@ -288,7 +288,7 @@ static void scores_of_answers(void **state)
     const int32_t ids[] = { 2, 10, 11, 3, 5, 6, 7, 3 }, types[] = { 0, 0, 0, 0, 1, 1, 1, 1 };
     qkv_tape *tape = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
     const qkv_transformer *x = qkv_model_transformer(m);
-    const float *z = qkv_data(qkv_transformer_tag(x, qkv_transformer_encode_typed(x, tape, ids, types, 1, 8, NULL)));
+    const float *z = qkv_tensor_data(qkv_transformer_tag(x, qkv_transformer_encode_typed(x, tape, ids, types, 1, 8, NULL)));
     double sum[2] = { 0 };
     for (int k = 0; k < 2; k++)
         for (int i = 0; i < 8; i++) sum[k] += i == 0 || (i >= 4 && i < 7) ? exp((double)z[i * 2 + k]) : 0;
@@ -308,9 +308,9 @@ static void scores_of_answers(void **state)
 static qkv_model *load_ranker(const char *key)
 {
     qkv_model *three = load_golden("bert_classify");
-    qkv_transformer_opts o = *qkv_transformer_options(qkv_model_transformer(three));
+    qkv_config o = *qkv_transformer_options(qkv_model_transformer(three));
     o.classes = 1;
-    qkv_model *one = qkv_model_like(three, &o, 7);
+    qkv_model *one = qkv_model_adapt(three, &o, 7);
     qkv_tokenizer *source, *target;
     assert_non_null(one);
     assert_int_equal(qkv_tokenizers_load(folder, &source, &target), QKV_OK);
@@ -376,8 +376,8 @@ static void other_heads_are_refused(void **state)
     qkv_model_free(m);
     m = load_golden("bert_tag");
     assert_int_equal(qkv_classify(m, &texts, NULL, &rows), QKV_USAGE);
-    assert_int_equal(qkv_model_check_ability(m, QKV_ABILITY_TAG | QKV_ABILITY_EMBED), QKV_OK);
-    assert_int_equal(qkv_model_check_ability(m, QKV_ABILITY_TAG | QKV_ABILITY_FILL), QKV_UNSUPPORTED);
+    assert_int_equal(qkv_model_check_ability(m, QKV_CAN_TAG | QKV_CAN_EMBED), QKV_OK);
+    assert_int_equal(qkv_model_check_ability(m, QKV_CAN_TAG | QKV_CAN_FILL), QKV_UNSUPPORTED);
     assert_non_null(strstr(qkv_error(), "\"fill\": it can tag, embed"));
     qkv_model_free(m);
 }
@@ -391,7 +391,7 @@ static void compare_embedding(const char *path)
     qkv_matrix rows = { 0 };
     qkv_model *m = qkv_model_load(path);
     if (!m) fail_msg("%s", qkv_error());
-    assert_int_equal(qkv_embed_texts(m, &(qkv_texts){ .texts = texts, .n = 2 }, NULL, &rows), QKV_OK);
+    assert_int_equal(qkv_embed(m, &(qkv_texts){ .texts = texts, .n = 2 }, NULL, &rows), QKV_OK);
     assert_int_equal(qkv__safetensors_read(QKV_GOLDEN "/families/bert_dense/golden.safetensors", &golden), QKV_OK);
     const float *wanted = qkv__safetensors_floats(qkv__safetensors_find(&golden, "embedding"));
     assert_true(rows.n == 2 && rows.width == 5);
@@ -413,7 +413,7 @@ static void modules_are_computed(void **state)
     snprintf(copy, sizeof copy, "%s/copy", folder);
     assert_int_equal(qkv_model_save(m, copy), QKV_OK);
     compare_embedding(copy);
-    qkv_model *like = qkv_model_like(m, qkv_transformer_options(qkv_model_transformer(m)), 1);
+    qkv_model *like = qkv_model_adapt(m, qkv_transformer_options(qkv_model_transformer(m)), 1);
     assert_non_null(like);
     qkv_tokenizer *source, *target;
     assert_int_equal(qkv_tokenizers_load(folder, &source, &target), QKV_OK);
@@ -452,9 +452,9 @@ static void one_pooling(void **state)
         qkv_model *m = qkv_model_load(folder);
         const qkv_texts texts = { .texts = &text, .n = 1 };
         assert_non_null(m);
-        assert_int_equal(qkv_model_info_of(m)->pooling, rows[i].pooling);
-        assert_int_equal(qkv_embed_texts(m, &texts, NULL, &by_files), QKV_OK);
-        assert_int_equal(qkv_embed_texts(m, &texts, &(qkv_embed_opts){ .pooling = rows[i].pooling }, &by_option), QKV_OK);
+        assert_int_equal(qkv_model_get_info(m)->pooling, rows[i].pooling);
+        assert_int_equal(qkv_embed(m, &texts, NULL, &by_files), QKV_OK);
+        assert_int_equal(qkv_embed(m, &texts, &(qkv_embed_opts){ .pooling = rows[i].pooling }, &by_option), QKV_OK);
         assert_memory_equal(by_files.data, by_option.data, sizeof(float) * DIM);
         qkv_matrix_free(&by_files);
         qkv_matrix_free(&by_option);
@@ -488,11 +488,11 @@ static qkv_status tag_once(void)
 {
     const char *texts[] = { "the cats sat on the mat. a dog ran, the cat sat", "paris" };
     qkv_tagged t = { 0 };
-    qkv_text text = { 0 };
+    qkv_buffer text = { 0 };
     qkv_status status = qkv_tag(used, &(qkv_texts){ .texts = texts, .n = 2 }, NULL, &t);
     assert_true(!status || (!t.n && !t.texts));
     if (!status) status = qkv_tagged_lines(&t, 0, 1, 1, &text);
-    qkv_text_free(&text);
+    qkv_buffer_free(&text);
     qkv_tagged_free(&t);
     return status;
 }
@@ -501,11 +501,11 @@ static qkv_status answer_once(void)
 {
     const char *context = "the cats sat on the mat. a dog ran, the cat sat";
     qkv_answers a = { 0 };
-    qkv_text text = { 0 };
+    qkv_buffer text = { 0 };
     qkv_status status = qkv_answer(used, "a cat", 5, context, strlen(context), NULL, &a);
     assert_true(!status || (!a.n && !a.best));
     if (!status) status = qkv_answers_lines(&a, 0, &text);
-    qkv_text_free(&text);
+    qkv_buffer_free(&text);
     qkv_answers_free(&a);
     return status;
 }
@@ -514,7 +514,7 @@ static qkv_status embed_once(void)
 {
     const char *text = "the cat";
     qkv_matrix rows = { 0 };
-    qkv_status status = qkv_embed_texts(used, &(qkv_texts){ .texts = &text, .n = 1 }, NULL, &rows);
+    qkv_status status = qkv_embed(used, &(qkv_texts){ .texts = &text, .n = 1 }, NULL, &rows);
     qkv_matrix_free(&rows);
     return status;
 }
@@ -531,7 +531,7 @@ static qkv_status load_and_save_once(void)
 
 static qkv_status check_once(void)
 {
-    qkv_status status = qkv_model_check_ability(used, QKV_ABILITY_FILL);
+    qkv_status status = qkv_model_check_ability(used, QKV_CAN_FILL);
     return status == QKV_UNSUPPORTED ? QKV_OK : status;
 }
 

@@ -54,10 +54,10 @@ static qkv_status run(bool over, bool twice, const qkv_tape_opts *opts, outcome 
     qkv_tensor *z = twice ? qkv_add(qkv_mul(y, y), qkv_mul(r, r)) : qkv_mul(y, y);
     qkv_status status = qkv_backward(qkv_sum(z));
     if (!status && o) {
-        memcpy(o->y, qkv_data(y), sizeof o->y);
-        memcpy(o->dx, qkv_grad(x), sizeof o->dx);
-        memcpy(o->dw, qkv_grad(w), sizeof o->dw);
-        memcpy(o->dother, qkv_grad(r), sizeof o->dother);
+        memcpy(o->y, qkv_tensor_data(y), sizeof o->y);
+        memcpy(o->dx, qkv_tensor_grad(x), sizeof o->dx);
+        memcpy(o->dw, qkv_tensor_grad(w), sizeof o->dw);
+        memcpy(o->dother, qkv_tensor_grad(r), sizeof o->dother);
     }
     qkv_tape_free(t);
     return status;
@@ -90,9 +90,9 @@ static void activations_in_place(void **state)
             qkv_tensor *x = (wants ? qkv_variable : qkv_constant)(t, QKV_SHAPE(ROWS, IN), input);
             qkv_tensor *y = beside[i](x), *same = over[i](x);
             assert_int_equal(qkv_tape_status(t), QKV_OK);
-            assert_memory_equal(qkv_data(y), qkv_data(same), sizeof(float) * ROWS * IN);
-            assert_true(wants == (qkv_data(same) != qkv_data(x)));
-            if (wants) assert_memory_equal(qkv_data(x), input, sizeof(float) * ROWS * IN);
+            assert_memory_equal(qkv_tensor_data(y), qkv_tensor_data(same), sizeof(float) * ROWS * IN);
+            assert_true(wants == (qkv_tensor_data(same) != qkv_tensor_data(x)));
+            if (wants) assert_memory_equal(qkv_tensor_data(x), input, sizeof(float) * ROWS * IN);
             qkv_tape_free(t);
         }
 }
@@ -114,8 +114,8 @@ static void same_bits_with_reuse(void **state)
             qkv_tensor *loss = qkv_cross_entropy_with(logits, targets, &opts);
             if (again) loss = qkv_add(loss, qkv_mean(qkv_mul(logits, logits)));
             assert_int_equal(qkv_backward(loss), QKV_OK);
-            losses[reuse] = qkv_item(loss);
-            memcpy(reuse ? reused : plain, qkv_grad(w), sizeof plain);
+            losses[reuse] = qkv_tensor_item(loss);
+            memcpy(reuse ? reused : plain, qkv_tensor_grad(w), sizeof plain);
             qkv_tape_free(t);
         }
         assert_true(losses[0] == losses[1]);

@@ -67,20 +67,20 @@ static void each_cut_is_refused(qkv_status (*read)(void))
     const qkv__memory table = { failing_alloc, failing_release };
     char whole[4096];
     size_t size = get_file(whole, sizeof whole);
-    qkv_threads_stop();
+    qkv_shutdown();
     qkv__set_memory(&table);
     failing = (struct failing){ .fail_at = -1 };
     for (size_t cut = 0; cut < size; cut++) {
         put_file(whole, cut);
         if (read() != QKV_FORMAT) fail_msg("cut at %zu: %s", cut, qkv_error());
-        qkv_threads_stop();
+        qkv_shutdown();
         assert_int_equal(failing.held, 0);
     }
     put_file(whole, size);
     assert_int_equal(read(), QKV_OK);
     put_file(whole, size + 1);
     assert_int_equal(read(), QKV_FORMAT);
-    qkv_threads_stop();
+    qkv_shutdown();
     assert_int_equal(failing.held, 0);
     qkv__set_memory(NULL);
 }
@@ -465,7 +465,7 @@ static void params_round_trip(void **state)
     float values[4] = { -0.0f, INFINITY, 1e-42f, 0 };
     uint32_t odd_nan = 0x7fc12345u;
     memcpy(&values[3], &odd_nan, 4);
-    memcpy(qkv_data(qkv_params_find(p, "z.weight")), values, sizeof values);
+    memcpy(qkv_tensor_data(qkv_params_find(p, "z.weight")), values, sizeof values);
     float before[64];
     size_t bytes = sizeof(float) * (size_t)qkv_params_block(p);
     memcpy(before, qkv_params_data(p), bytes);
@@ -473,8 +473,9 @@ static void params_round_trip(void **state)
     memset(qkv_params_data(p), 1, bytes);
     assert_int_equal(qkv_params_load(p, path), QKV_OK);
     for (int i = 0; i < 4; i++) {
-        const qkv_tensor *w = qkv_params_tensor(p, i);
-        assert_memory_equal(qkv_data(w), before + (qkv_data(w) - qkv_params_data(p)), sizeof(float) * (size_t)qkv_count(w));
+        const qkv_tensor *w = qkv_params_at(p, i);
+        assert_memory_equal(qkv_tensor_data(w), before + (qkv_tensor_data(w) - qkv_params_data(p)),
+                            sizeof(float) * (size_t)qkv_tensor_count(w));
     }
     qkv_params_free(p);
 
@@ -528,7 +529,7 @@ static void other_float_types(void **state)
     memcpy(file + at, "\0\0\0\0\0\0\010\300\0\075\300\277", 12); /* -3, 1.25, -1.5 */
     put_file(file, at + 12);
     assert_int_equal(qkv_params_load(p, path), QKV_OK);
-    assert_true(qkv_item(a) == -3 && qkv_item(b) == 1.25f && qkv_item(c) == -1.5f);
+    assert_true(qkv_tensor_item(a) == -3 && qkv_tensor_item(b) == 1.25f && qkv_tensor_item(c) == -1.5f);
     qkv_params_free(p);
 }
 

@@ -16,7 +16,7 @@
 
 #include "failing.h"
 
-static qkv_status render_with(const char *template, const char *variables, const qkv_chat_render_opts *opts, qkv_text *out)
+static qkv_status render_with(const char *template, const char *variables, const qkv_chat_render_opts *opts, qkv_buffer *out)
 {
     qkv_chat_template *t = qkv_chat_template_new(template, strlen(template));
     qkv_status status = t ? qkv_chat_template_render(t, variables, strlen(variables), opts, out) : qkv_error_status();
@@ -24,7 +24,7 @@ static qkv_status render_with(const char *template, const char *variables, const
     return status;
 }
 
-static qkv_status render(const char *template, const char *variables, qkv_text *out)
+static qkv_status render(const char *template, const char *variables, qkv_buffer *out)
 {
     return render_with(template, variables, NULL, out);
 }
@@ -35,7 +35,7 @@ static void equal_to_the_golden_ones(void **state)
 {
     (void)state;
     json_error_t error;
-    qkv_text out = { 0 };
+    qkv_buffer out = { 0 };
     json_t *all = json_load_file(QKV_GOLDEN "/templates.json", 0, &error);
     if (!all) fail_msg("%s", error.text);
     const json_t *cases = json_object_get(all, "cases"), *conversations = json_object_get(all, "conversations");
@@ -52,7 +52,7 @@ static void equal_to_the_golden_ones(void **state)
         free(variables);
     }
     json_decref(all);
-    qkv_text_free(&out);
+    qkv_buffer_free(&out);
 }
 
 /* Where other programs of this language do less, or otherwise, than Jinja itself. */
@@ -82,24 +82,24 @@ static void like_jinja_itself(void **state)
         { "{{ tool.items() | length }}{{ tool['items'] }}{{ tool.items }}", "177" },
         { "", "" },
     };
-    qkv_text out = { 0 };
+    qkv_buffer out = { 0 };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         if (render(rows[i][0], "{\"tool\": {\"items\": 7}}", &out)) fail_msg("%s: %s", rows[i][0], qkv_error());
         assert_string_equal(out.data, rows[i][1]);
     }
-    qkv_text_free(&out);
+    qkv_buffer_free(&out);
 }
 
 static void dates(void **state)
 {
     (void)state;
-    qkv_text out = { 0 };
+    qkv_buffer out = { 0 };
     const qkv_chat_render_opts opts = { .size = sizeof opts, .now = 1720000000 }; /* 3 July 2024, 09:46:40 UTC */
     setenv("TZ", "UTC", 1);
     tzset();
     assert_int_equal(render_with("{{ strftime_now('%d %b %Y|%B %-d %A %H:%M:%S %I%p %j %y %%') }}", "{}", &opts, &out), QKV_OK);
     assert_string_equal(out.data, "03 Jul 2024|July %-d Wednesday 09:46:40 09AM 185 24 %");
-    qkv_text_free(&out);
+    qkv_buffer_free(&out);
 }
 
 /* ---- what is refused ---- */
@@ -112,14 +112,14 @@ typedef struct refusal {
 
 static void check_refusals(const refusal *rows, size_t n)
 {
-    qkv_text out = { 0 };
+    qkv_buffer out = { 0 };
     for (size_t i = 0; i < n; i++) {
         qkv_status status = render(rows[i].template, "{\"s\": \"text\", \"l\": [1]}", &out);
         if (status != rows[i].status) fail_msg("%s: %d %s", rows[i].template, (int)status, status ? qkv_error() : out.data);
         if (!strstr(qkv_error(), rows[i].sentence)) fail_msg("%s: %s", rows[i].template, qkv_error());
         assert_int_equal(out.length, 0);
     }
-    qkv_text_free(&out);
+    qkv_buffer_free(&out);
 }
 
 static void mistakes_have_a_place(void **state)
@@ -206,9 +206,9 @@ static void nested_too_deep(void **state)
     strcpy(template, "{{ 1");
     for (int k = 0; k < 1000; k++) strcat(template, "+1"); /* no brackets, and a deep tree all the same */
     strcat(template, "}}");
-    qkv_text out = { 0 };
+    qkv_buffer out = { 0 };
     assert_int_equal(render(template, "{}", &out), QKV_LIMIT);
-    qkv_text_free(&out);
+    qkv_buffer_free(&out);
 }
 
 /* Chains have no brackets either: of filters, of a block's filters, of attributes, of calls. */
@@ -221,21 +221,21 @@ static void chains_too_long(void **state)
     };
     enum { LINKS = 50000 };
     char *template = malloc(64 + LINKS * 8);
-    qkv_text out = { 0 };
+    qkv_buffer out = { 0 };
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         char *at = stpcpy(template, parts[i][0]);
         for (int k = 0; k < LINKS; k++) at = stpcpy(at, parts[i][1]);
         strcpy(at, parts[i][2]);
         assert_int_equal(render(template, "{\"x\": \"a\"}", &out), QKV_LIMIT);
     }
-    qkv_text_free(&out);
+    qkv_buffer_free(&out);
     free(template);
 }
 
 static void bad_variables(void **state)
 {
     (void)state;
-    qkv_text out = { 0 };
+    qkv_buffer out = { 0 };
     char deep[1024] = "{\"x\":";
     assert_int_equal(render("", "[]", &out), QKV_FORMAT);
     assert_int_equal(render("", "{\"a\": 1, \"a\": 2}", &out), QKV_FORMAT);
@@ -246,16 +246,16 @@ static void bad_variables(void **state)
     assert_int_equal(render("", deep, &out), QKV_LIMIT);
     const qkv_chat_render_opts few = { .size = sizeof few, .most_steps = 5 };
     assert_int_equal(render_with("{{ 1 }}{{ 2 }}{{ 3 }}", "{}", &few, &out), QKV_LIMIT);
-    qkv_text_free(&out);
+    qkv_buffer_free(&out);
 }
 
 static qkv_status render_small(void)
 {
-    qkv_text out = { 0 };
+    qkv_buffer out = { 0 };
     qkv_status status = render("{% set a %}x{% endset %}{% for m in l %}{{ m | tojson }}{{ a ~ m.upper() }}{% endfor %}",
                                "{\"l\": [\"a\", \"b\"]}", &out);
     if (!status) assert_string_equal(out.data, "\"a\"xA\"b\"xB");
-    qkv_text_free(&out);
+    qkv_buffer_free(&out);
     return status;
 }
 

@@ -44,7 +44,7 @@ typedef struct witness {
     int64_t stop_at, step;
     int64_t epoch_steps, last_step, samples;
     qkv_training *training; /* whose summary is kept; NULL: none is */
-    qkv_text summary;
+    qkv_buffer summary;
 } witness;
 
 static void note(void *data, const char *text)
@@ -54,12 +54,12 @@ static void note(void *data, const char *text)
     snprintf(w->notes + length, sizeof w->notes - length, "%s\n", text);
 }
 
-static void look_on(void *data, const qkv_run_event *e)
+static void look_on(void *data, const qkv_train_event *e)
 {
     witness *w = data;
     w->step = e->at.step;
-    if (e->kind == QKV_RUN_EVENT_BEGIN) w->epoch_steps = e->epoch_steps, w->last_step = e->last_step;
-    if (e->kind == QKV_RUN_EVENT_BEGIN && w->training)
+    if (e->kind == QKV_EVENT_BEGIN) w->epoch_steps = e->epoch_steps, w->last_step = e->last_step;
+    if (e->kind == QKV_EVENT_BEGIN && w->training)
         assert_int_equal(qkv_training_summary(w->training, e->epoch_steps, e->last_step, &w->summary), QKV_OK);
 }
 
@@ -95,7 +95,7 @@ static qkv_training *small_training(const char *job, const char *train, const ch
     return t;
 }
 
-static qkv_status run(qkv_training *t, witness *w, qkv_run_result *end)
+static qkv_status run(qkv_training *t, witness *w, qkv_train_result *end)
 {
     const qkv_training_watch watch = {
         .note = note, .each = look_on, .stop = stop_there, .sample = take_samples, .n_samples = 2, .data = w
@@ -223,7 +223,7 @@ static void the_summary_tells_of_all_of_it(void **state)
     snprintf(row, sizeof row, "\nupdates     2, %lld an epoch: ", (long long)w.epoch_steps);
     assert_has(w.summary.data, row);
     for (const char *line = w.summary.data; *line; line += strcspn(line, "\n") + 1) assert_true(strcspn(line, "\n") <= 80);
-    qkv_text_free(&w.summary);
+    qkv_buffer_free(&w.summary);
     qkv_training_free(t);
 }
 
@@ -244,30 +244,28 @@ static void the_papers_settings_choose_nothing(void **state)
 static void a_plan_changes_no_weight(void **state)
 {
     (void)state;
-    const qkv_transformer_opts small = {
-        .vocabulary = 12, .encoder_layers = 1, .decoder_layers = 1, .dim = 16, .heads = 2, .d_ff = 32
-    };
+    const qkv_config small = { .vocabulary = 12, .encoder_layers = 1, .decoder_layers = 1, .dim = 16, .heads = 2, .d_ff = 32 };
     qkv_model *m = qkv_model_new(&small, 3);
-    qkv_pairs *p = qkv_pairs_new();
+    qkv_dataset *p = qkv_dataset_new();
     const int32_t ids[] = { 3, 4, 5, 6 };
-    for (int i = 0; i < 30; i++) assert_int_equal(qkv_pairs_add(p, ids, 4, ids, 4), QKV_OK);
+    for (int i = 0; i < 30; i++) assert_int_equal(qkv_dataset_add_ids(p, ids, 4, ids, 4), QKV_OK);
     size_t bytes = sizeof(float) * (size_t)qkv_params_block(qkv_model_params(m));
     float *before = malloc(bytes);
     memcpy(before, qkv_params_data(qkv_model_params(m)), bytes);
-    qkv_run_opts o = { .minutes = 0.005, .trainer = &(qkv_trainer_opts){ .clip = 1 } };
+    qkv_train_opts o = { .minutes = 0.005, .trainer = &(qkv_trainer_opts){ .clip = 1 } };
     qkv_run_plan short_one, long_one;
-    assert_int_equal(qkv_run_plan_steps(m, p, &o, 0, &short_one), QKV_OK);
+    assert_int_equal(qkv_train_plan(m, p, &o, 0, &short_one), QKV_OK);
     assert_memory_equal(before, qkv_params_data(qkv_model_params(m)), bytes);
     o.minutes = 50;
-    assert_int_equal(qkv_run_plan_steps(m, p, &o, 0, &long_one), QKV_OK);
+    assert_int_equal(qkv_train_plan(m, p, &o, 0, &long_one), QKV_OK);
     assert_true(short_one.steps >= 1 && long_one.steps > 50 * short_one.steps);
     assert_true(long_one.step_seconds > 0 && long_one.epoch_steps == short_one.epoch_steps);
-    assert_int_equal(qkv_run_plan_steps(m, p, &o, 1e9, &long_one), QKV_OK); /* all of it is reserved */
+    assert_int_equal(qkv_train_plan(m, p, &o, 1e9, &long_one), QKV_OK); /* all of it is reserved */
     assert_int_equal(long_one.steps, 1);
     o.minutes = 0;
-    assert_int_equal(qkv_run_plan_steps(m, p, &o, 0, &long_one), QKV_USAGE);
+    assert_int_equal(qkv_train_plan(m, p, &o, 0, &long_one), QKV_USAGE);
     free(before);
-    qkv_pairs_free(p);
+    qkv_dataset_free(p);
     qkv_model_free(m);
 }
 
@@ -322,7 +320,7 @@ static void minutes_plan_steps(void **state)
 {
     (void)state;
     witness w = { 0 };
-    qkv_run_result end;
+    qkv_train_result end;
     char steps[32], every[32], fit[32];
     qkv_training *t = small_training("translate", "pairs.tsv", "timed", "minutes", "0.03", NULL);
     assert_int_equal(run(t, &w, &end), QKV_OK);
@@ -345,7 +343,7 @@ static void a_plan_of_less_than_an_epoch_is_told(void **state)
 {
     (void)state;
     witness w = { 0 };
-    qkv_run_result end;
+    qkv_train_result end;
     qkv_training *t = small_training("translate", "pairs.tsv", "short", "minutes", "0.0001", "max-tokens", "32", NULL);
     assert_int_equal(run(t, &w, &end), QKV_OK);
     qkv_training_free(t);
@@ -357,7 +355,7 @@ static void a_plan_is_kept_over_a_stop(void **state)
     (void)state;
     for (int64_t at = 1; at < 5; at += 3) {
         witness first = { .stop_at = at }, second = { 0 }, whole = { 0 };
-        qkv_run_result end;
+        qkv_train_result end;
         char cut[32], all[32], steps[32], every[32], fit[32];
         snprintf(cut, sizeof cut, "cut%lld", (long long)at);
         snprintf(all, sizeof all, "all%lld", (long long)at);
@@ -395,7 +393,7 @@ static bool exists(const char *name)
 static void a_stop_while_it_plans_leaves_nothing(void **state)
 {
     (void)state;
-    qkv_run_result end;
+    qkv_train_result end;
     const qkv_training_watch watch = { .stop = stop_at_once, .data = &end };
     qkv_training *t = small_training("mask", "pairs.tsv", "unplanned", "minutes", "5", NULL);
     assert_int_equal(qkv_training_run(t, &watch, &end), QKV_OK);
@@ -410,7 +408,7 @@ static void only_a_beginning_is_planned(void **state)
 {
     (void)state;
     witness w = { 0 };
-    qkv_run_result end;
+    qkv_train_result end;
     qkv_training *t = small_training("mask", "pairs.tsv", "clock", "paper", "yes", "schedule", "constant", "steps", "3", NULL);
     assert_int_equal(run(t, &w, NULL), QKV_OK);
     qkv_training_free(t);
@@ -500,7 +498,7 @@ static void resume_needs_the_folder_alone(void **state)
     (void)state;
     witness whole = { 0 }, first = { .stop_at = 3 }, second = { 0 };
     static const char *const more[] = { "beta2", "0.9", "no-source-eos", "yes", "pre-norm", "", "epochs", "1" };
-    qkv_run_result end;
+    qkv_train_result end;
     for (int i = 0; i < 2; i++) {
         qkv_training *t = small_training("translate", "pairs.tsv", i ? "alone" : "together", NULL);
         qkv_training_set(t, "valid", in_folder("valid.tsv"));
@@ -590,7 +588,7 @@ static void steps_replace_chosen_epochs(void **state)
 {
     (void)state;
     witness w = { .stop_at = 2 };
-    qkv_run_result end;
+    qkv_train_result end;
     qkv_training *t = small_training("mask", "valid.tsv", "longer", "schedule", "constant", NULL);
     assert_int_equal(run(t, &w, NULL), QKV_OK);
     char steps[32];
@@ -642,11 +640,11 @@ static void sentences_of_a_line_are_recorded(void **state)
         const char *out = i ? "one_sentence" : "three_sentences";
         qkv_training *t = small_training("translate", texts[i], out, "steps", "1", NULL);
         assert_int_equal(run(t, &w, NULL), QKV_OK);
-        assert_int_equal(qkv_model_info_of(qkv_training_model(t))->sentences, i ? 1 : 3);
+        assert_int_equal(qkv_model_get_info(qkv_training_model(t))->sentences, i ? 1 : 3);
         qkv_training_free(t);
         qkv_model *m = qkv_model_load(in_folder(out));
         assert_non_null(m);
-        assert_int_equal(qkv_model_info_of(m)->sentences, i ? 0 : 3); /* one is not written */
+        assert_int_equal(qkv_model_get_info(m)->sentences, i ? 0 : 3); /* one is not written */
         qkv_model_free(m);
     }
 }
@@ -677,16 +675,16 @@ static void languages_are_recorded(void **state)
         qkv_training_free(t);
         qkv_model *m = qkv_model_load(in_folder(out));
         if (!m) fail_msg("%s", qkv_error());
-        assert_string_equal(qkv_model_info_of(m)->source_language, rows[i].codes[0]);
-        assert_string_equal(qkv_model_info_of(m)->target_language, rows[i].codes[1]);
+        assert_string_equal(qkv_model_get_info(m)->source_language, rows[i].codes[0]);
+        assert_string_equal(qkv_model_get_info(m)->target_language, rows[i].codes[1]);
         size_t length;
         char *config = contents(out, "config.json", &length);
         assert_int_equal(strstr(config, "_language\"") != NULL, *rows[i].codes[0] != 0);
         free(config);
-        qkv_text told = { 0 };
+        qkv_buffer told = { 0 };
         assert_int_equal(qkv_model_describe(m, NULL, 0, &told), QKV_OK);
         assert_int_equal(strstr(told.data, "languages") != NULL, *rows[i].codes[0] != 0);
-        qkv_text_free(&told);
+        qkv_buffer_free(&told);
         qkv_model_free(m);
     }
 }
@@ -833,7 +831,7 @@ static void labelled_text_as_people_have_it(void **state)
         assert_has(w.summary.data, "columns     separated by \";\"\nduplicates  2 of the training texts\n");
         assert_has(w.summary.data, merges ? "validation  2; 1 of them occur in the training text too\n" : "validation  1\n");
         qkv_training_free(t);
-        qkv_text_free(&w.summary);
+        qkv_buffer_free(&w.summary);
     }
     static const char *const strict[][2] = { { "messy.csv", "messy.csv: line 5: the label is empty" },
                                              { "clean.csv", "messy.valid.csv: line 2: the label \"BiLLing\" is not in " } };
@@ -861,7 +859,7 @@ static void pairs_that_come_twice(void **state)
     assert_int_equal(qkv_training_text_of(t)->repeated, 2);
     assert_has(w.summary.data, "duplicates  2 of the training pairs\n");
     qkv_training_free(t);
-    qkv_text_free(&w.summary);
+    qkv_buffer_free(&w.summary);
 }
 
 /* Half of the rows occur twice, and one word tells the class. */
@@ -884,9 +882,9 @@ static void counts_are_fitted_to_the_texts(void **state)
     assert_non_null(m);
     const qkv_tensor *totals = qkv_params_find(qkv_model_params(m), "ngrams.totals");
     const qkv_tensor *weights = qkv_params_find(qkv_model_params(m), "ngrams.weight");
-    assert_true(totals && weights && qkv_count(totals) == 7);
-    assert_true(qkv_data(totals)[6] == 0.5f);
-    assert_true(qkv_data(weights)[0] > 1.02f);
+    assert_true(totals && weights && qkv_tensor_count(totals) == 7);
+    assert_true(qkv_tensor_data(totals)[6] == 0.5f);
+    assert_true(qkv_tensor_data(weights)[0] > 1.02f);
     qkv_model_free(m);
 }
 

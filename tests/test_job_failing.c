@@ -120,11 +120,11 @@ static void memory_may_fail_anywhere(void **state)
         bool fails = true;
         for (long n = 0; fails; n = next_call(j, n)) {
             out = fresh_folder("memory", n);
-            qkv_threads_stop();
+            qkv_shutdown();
             failing = (struct failing){ .fail_at = n };
             qkv__set_memory(&table);
             qkv_status status = train_once();
-            qkv_threads_stop();
+            qkv_shutdown();
             fails = failing.failed;
             if (failing.held || status != (fails ? QKV_MEMORY : QKV_OK))
                 fail_msg("%s, call %ld: %zu bytes are held, status %d", job, n, failing.held, status);

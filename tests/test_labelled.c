@@ -443,7 +443,7 @@ static void check_row(const row *r, void (*write)(const char *, const char *, si
     qkv_corpus_read read;
     write(path, r->text, r->size);
     see_nothing();
-    if (qkv_labelled_read(path, &r->o, see_labelled, &seen, &read)) fail_msg("%s: %s", r->name, qkv_error());
+    if (qkv_read_labelled(path, &r->o, see_labelled, &seen, &read)) fail_msg("%s: %s", r->name, qkv_error());
     if (strcmp(seen.text, r->given)) fail_msg("%s: \"%s\", expected \"%s\"", r->name, seen.text, r->given);
     same_read(r->name, &read, &r->read);
 }
@@ -475,7 +475,7 @@ static void formats_by_name(void **state)
         snprintf(at, sizeof at, "%s/%s", folder, names[i][0]);
         write_bytes(at, names[i][1], strlen(names[i][1]));
         see_nothing();
-        if (qkv_labelled_read(at, NULL, see_labelled, &seen, NULL)) fail_msg("%s: %s", names[i][0], qkv_error());
+        if (qkv_read_labelled(at, NULL, see_labelled, &seen, NULL)) fail_msg("%s: %s", names[i][0], qkv_error());
         assert_non_null(strstr(seen.text, ":a|b;"));
     }
 }
@@ -506,7 +506,7 @@ static void a_megabyte_in_each_format(void **state)
         memset(text + before, 'x', LENGTH);
         memcpy(text + before + LENGTH, formats[i].after, after);
         write_bytes(path, text, before + LENGTH + after);
-        assert_int_equal(qkv_labelled_read(path, &formats[i].o, count_bytes, &given, NULL), QKV_OK);
+        assert_int_equal(qkv_read_labelled(path, &formats[i].o, count_bytes, &given, NULL), QKV_OK);
         assert_int_equal(given, LENGTH);
     }
     free(text);
@@ -534,12 +534,12 @@ static void what_a_folder_gives(void **state)
     qkv_corpus_read read;
     write_reviews();
     see_nothing();
-    assert_int_equal(qkv_labelled_read(folder, NULL, see_labelled, &seen, &read), QKV_OK);
+    assert_int_equal(qkv_read_labelled(folder, NULL, see_labelled, &seen, &read), QKV_OK);
     assert_string_equal(seen.text, "1:neg|Bad\xEF\xBF\xBD;1:pos|Good\nand long\n;1:pos|Great;1:unsup|Who knows;");
     same_read("folder", &read,
               &(qkv_corpus_read){ .lines = 5, .pairs = 4, .repaired = 1, .first_repaired = 1, .empty = 1, .first_empty = 3 });
     see_nothing();
-    assert_int_equal(qkv_labelled_read(folder, &(qkv_labelled_opts){ .no_label = 1 }, see_labelled, &seen, &read), QKV_OK);
+    assert_int_equal(qkv_read_labelled(folder, &(qkv_labelled_opts){ .no_label = 1 }, see_labelled, &seen, &read), QKV_OK);
     assert_non_null(strstr(seen.text, "1:|Alone;1:neg|Bad"));
     assert_int_equal(read.first_repaired, 2);
 }
@@ -556,11 +556,11 @@ static void a_file_of_a_folder_is_named(void **state)
     char last[256], wanted[128];
     put_file("b/2.txt", "two");
     put_file("b/1.txt", "one");
-    assert_int_equal(qkv_labelled_read(folder, NULL, last_path, last, NULL), QKV_OK);
+    assert_int_equal(qkv_read_labelled(folder, NULL, last_path, last, NULL), QKV_OK);
     snprintf(wanted, sizeof wanted, "%s/b/2.txt", folder);
     assert_string_equal(last, wanted);
     put_file("b/1.txt", "one\ntwo\xC3!\n");
-    assert_int_equal(qkv_labelled_read(folder, &(qkv_labelled_opts){ .strict = 1 }, last_path, last, NULL), QKV_FORMAT);
+    assert_int_equal(qkv_read_labelled(folder, &(qkv_labelled_opts){ .strict = 1 }, last_path, last, NULL), QKV_FORMAT);
     assert_non_null(strstr(qkv_error(), "/b/1.txt: line 2: byte 4 is not UTF-8"));
 }
 
@@ -569,18 +569,18 @@ static void folders_that_are_refused(void **state)
     (void)state;
     const qkv_labelled_opts as_folder = { .format = QKV_LABELLED_FOLDER };
     put_file("a.txt", "text");
-    assert_int_equal(qkv_labelled_read(folder, NULL, see_labelled, &seen, NULL), QKV_FORMAT);
+    assert_int_equal(qkv_read_labelled(folder, NULL, see_labelled, &seen, NULL), QKV_FORMAT);
     assert_non_null(strstr(qkv_error(), "there is no folder in it"));
     snprintf(path, sizeof path, "%s/a.txt", folder);
-    assert_int_equal(qkv_labelled_read(path, &as_folder, see_labelled, &seen, NULL), QKV_IO);
+    assert_int_equal(qkv_read_labelled(path, &as_folder, see_labelled, &seen, NULL), QKV_IO);
     assert_non_null(strstr(qkv_error(), "a.txt: cannot list the folder"));
-    assert_int_equal(qkv_labelled_read(folder, &(qkv_labelled_opts){ TSV }, see_labelled, &seen, NULL), QKV_IO);
+    assert_int_equal(qkv_read_labelled(folder, &(qkv_labelled_opts){ TSV }, see_labelled, &seen, NULL), QKV_IO);
     put_file("a\tb/1.txt", "text");
-    assert_int_equal(qkv_labelled_read(folder, NULL, see_labelled, &seen, NULL), QKV_FORMAT);
+    assert_int_equal(qkv_read_labelled(folder, NULL, see_labelled, &seen, NULL), QKV_FORMAT);
     assert_non_null(strstr(qkv_error(), "the label has a TAB"));
     put_file("\xFF/1.txt", "text");
     put_file("a\tb/1.txt", "");
-    assert_int_equal(qkv_labelled_read(folder, NULL, see_labelled, &seen, NULL), QKV_FORMAT);
+    assert_int_equal(qkv_read_labelled(folder, NULL, see_labelled, &seen, NULL), QKV_FORMAT);
     assert_non_null(strstr(qkv_error(), "is not UTF-8"));
 }
 
@@ -595,7 +595,7 @@ static void a_file_without_end(void **state)
     gzFile f = gzopen(at, "wb1");
     for (int i = 0; i < 65; i++) assert_int_equal(gzwrite(f, piece, PIECE), PIECE);
     assert_int_equal(gzclose(f), Z_OK);
-    assert_int_equal(qkv_labelled_read(folder, NULL, see_labelled, &seen, NULL), QKV_LIMIT);
+    assert_int_equal(qkv_read_labelled(folder, NULL, see_labelled, &seen, NULL), QKV_LIMIT);
     assert_non_null(strstr(qkv_error(), "a/1.txt: a text of more than 67108864 bytes"));
     free(piece);
 }
@@ -665,12 +665,12 @@ static void rows_with_their_columns(void **state)
     for (const row *r = tables; r < tables + sizeof tables / sizeof *tables; r++) {
         write_bytes(path, r->text, r->size);
         see_nothing();
-        if (qkv_labelled_read(path, &r->o, see_row, &seen, &read)) fail_msg("%s: %s", r->name, qkv_error());
+        if (qkv_read_labelled(path, &r->o, see_row, &seen, &read)) fail_msg("%s: %s", r->name, qkv_error());
         if (strcmp(seen.text, r->given)) fail_msg("%s: \"%s\", expected \"%s\"", r->name, seen.text, r->given);
         same_read(r->name, &read, &r->read);
     }
     write_bytes(path, PLACED("id,title,body\n1,a,b\n"));
-    assert_int_equal(qkv_labelled_read(path, &(qkv_labelled_opts){ ROWS, CSV }, see_row, &seen, NULL), QKV_FORMAT);
+    assert_int_equal(qkv_read_labelled(path, &(qkv_labelled_opts){ ROWS, CSV }, see_row, &seen, NULL), QKV_FORMAT);
     assert_non_null(strstr(qkv_error(), "the header has no column \"text\", it has: id,title,body"));
 }
 
@@ -683,7 +683,7 @@ static void a_long_table_with_semicolons(void **state)
     fputs("label;text\n", f);
     for (int i = 0; i < 20000; i++) fprintf(f, "a;\"line\nand, %d\"\n", i % 10);
     assert_int_equal(fclose(f), 0);
-    assert_int_equal(qkv_labelled_read(path, &(qkv_labelled_opts){ CSV }, count_bytes, &given, NULL), QKV_OK);
+    assert_int_equal(qkv_read_labelled(path, &(qkv_labelled_opts){ CSV }, count_bytes, &given, NULL), QKV_OK);
     assert_int_equal(given, 20000 * 11);
 }
 
@@ -789,7 +789,7 @@ static void what_is_refused(void **state)
     for (const bad_row *r = bad_rows; r < bad_rows + sizeof bad_rows / sizeof *bad_rows; r++) {
         write_bytes(path, r->text, r->size);
         see_nothing();
-        qkv_status status = qkv_labelled_read(path, &r->o, see_labelled, &seen, NULL);
+        qkv_status status = qkv_read_labelled(path, &r->o, see_labelled, &seen, NULL);
         if (status != QKV_FORMAT || !strstr(qkv_error(), r->words))
             fail_msg("%s: %d, \"%s\", expected \"%s\"", r->name, (int)status, status ? qkv_error() : seen.text, r->words);
     }
@@ -807,7 +807,7 @@ static void a_quote_without_end(void **state)
     assert_int_equal(gzputs(f, "label,text\na,b\nc,\""), 18);
     for (int i = 0; i < 65; i++) assert_int_equal(gzwrite(f, piece, PIECE), PIECE);
     assert_int_equal(gzclose(f), Z_OK);
-    assert_int_equal(qkv_labelled_read(path, &(qkv_labelled_opts){ CSV }, see_labelled, &seen, NULL), QKV_LIMIT);
+    assert_int_equal(qkv_read_labelled(path, &(qkv_labelled_opts){ CSV }, see_labelled, &seen, NULL), QKV_LIMIT);
     assert_non_null(strstr(qkv_error(), "file: line 3 opens a quote"));
     free(piece);
 }
@@ -816,20 +816,20 @@ static void what_is_not_there(void **state)
 {
     (void)state;
     qkv_corpus_read read = { .lines = 99 };
-    assert_int_equal(qkv_labelled_read(path, NULL, see_labelled, &seen, &read), QKV_IO);
+    assert_int_equal(qkv_read_labelled(path, NULL, see_labelled, &seen, &read), QKV_IO);
     assert_non_null(strstr(qkv_error(), "file: cannot open"));
     assert_int_equal(read.lines, 0);
-    assert_int_equal(qkv_labelled_read(NULL, NULL, see_labelled, &seen, NULL), QKV_USAGE);
-    assert_int_equal(qkv_labelled_read(path, NULL, NULL, NULL, NULL), QKV_USAGE);
-    assert_int_equal(qkv_labelled_read(path, &(qkv_labelled_opts){ .format = 9 }, see_labelled, &seen, NULL), QKV_USAGE);
+    assert_int_equal(qkv_read_labelled(NULL, NULL, see_labelled, &seen, NULL), QKV_USAGE);
+    assert_int_equal(qkv_read_labelled(path, NULL, NULL, NULL, NULL), QKV_USAGE);
+    assert_int_equal(qkv_read_labelled(path, &(qkv_labelled_opts){ .format = 9 }, see_labelled, &seen, NULL), QKV_USAGE);
     const qkv_labelled_opts colons = { WHOLE, CSV, .column_separator = ":" };
     write_bytes(path, PLACED("label:text\n"));
-    assert_int_equal(qkv_labelled_read(path, &colons, see_labelled, &seen, NULL), QKV_USAGE);
+    assert_int_equal(qkv_read_labelled(path, &colons, see_labelled, &seen, NULL), QKV_USAGE);
     unlink(path);
-    assert_int_equal(qkv_documents_read(path, QKV_DOCUMENT_LINES, 0, see_document, &seen, &read), QKV_IO);
-    assert_int_equal(qkv_documents_read(NULL, QKV_DOCUMENT_LINES, 0, see_document, &seen, NULL), QKV_USAGE);
-    assert_int_equal(qkv_documents_read(path, QKV_DOCUMENT_LINES, 0, NULL, NULL, NULL), QKV_USAGE);
-    assert_int_equal(qkv_documents_read(path, (qkv_document_kind)3, 0, see_document, &seen, NULL), QKV_USAGE);
+    assert_int_equal(qkv_read_documents(path, QKV_DOCUMENT_LINES, 0, see_document, &seen, &read), QKV_IO);
+    assert_int_equal(qkv_read_documents(NULL, QKV_DOCUMENT_LINES, 0, see_document, &seen, NULL), QKV_USAGE);
+    assert_int_equal(qkv_read_documents(path, QKV_DOCUMENT_LINES, 0, NULL, NULL, NULL), QKV_USAGE);
+    assert_int_equal(qkv_read_documents(path, (qkv_document_kind)3, 0, see_document, &seen, NULL), QKV_USAGE);
 }
 
 /* ---- documents ---- */
@@ -880,11 +880,11 @@ static void check_document(const document_row *r, void (*write)(const char *, co
     qkv_corpus_read read;
     write(path, r->text, r->size);
     see_nothing();
-    if (qkv_documents_read(path, r->kind, 0, see_document, &seen, &read)) fail_msg("%s: %s", r->name, qkv_error());
+    if (qkv_read_documents(path, r->kind, 0, see_document, &seen, &read)) fail_msg("%s: %s", r->name, qkv_error());
     if (strcmp(seen.text, r->given)) fail_msg("%s: \"%s\", expected \"%s\"", r->name, seen.text, r->given);
     same_read(r->name, &read, &r->read);
     if (!r->read.repaired) return;
-    assert_int_equal(qkv_documents_read(path, r->kind, 1, see_document, &seen, NULL), QKV_FORMAT);
+    assert_int_equal(qkv_read_documents(path, r->kind, 1, see_document, &seen, NULL), QKV_FORMAT);
     assert_non_null(strstr(qkv_error(), "is not UTF-8"));
 }
 
@@ -916,7 +916,7 @@ static void a_status_is_handed_on(void **state)
         write_bytes(path, stopped[i].text, strlen(stopped[i].text));
         see_nothing();
         seen.stop_at = 2;
-        assert_int_equal(qkv_labelled_read(path, &stopped[i].o, see_labelled, &seen, &read), QKV_FAILURE);
+        assert_int_equal(qkv_read_labelled(path, &stopped[i].o, see_labelled, &seen, &read), QKV_FAILURE);
         assert_int_equal(seen.calls, 2);
         assert_int_equal(read.pairs, 1);
     }
@@ -924,14 +924,14 @@ static void a_status_is_handed_on(void **state)
         write_bytes(path, PLACED("a\n\nb\n\nc\n"));
         see_nothing();
         seen.stop_at = kind == QKV_DOCUMENT_FILES ? 1 : 2;
-        assert_int_equal(qkv_documents_read(path, kind, 0, see_document, &seen, &read), QKV_FAILURE);
+        assert_int_equal(qkv_read_documents(path, kind, 0, see_document, &seen, &read), QKV_FAILURE);
         assert_int_equal(seen.calls, seen.stop_at);
     }
     unlink(path);
     write_reviews();
     see_nothing();
     seen.stop_at = 2;
-    assert_int_equal(qkv_labelled_read(folder, NULL, see_labelled, &seen, NULL), QKV_FAILURE);
+    assert_int_equal(qkv_read_labelled(folder, NULL, see_labelled, &seen, NULL), QKV_FAILURE);
     assert_int_equal(seen.calls, 2);
 }
 
@@ -953,13 +953,13 @@ static void write_for_failures(void)
 static qkv_status read_everything(void)
 {
     char at[128];
-    qkv_status status = qkv_labelled_read(folder, NULL, see_labelled, &seen, NULL);
+    qkv_status status = qkv_read_labelled(folder, NULL, see_labelled, &seen, NULL);
     for (size_t i = 0; i < sizeof failing_names / sizeof *failing_names && !status; i++) {
         snprintf(at, sizeof at, "%s/%s", folder, failing_names[i]);
-        status = qkv_labelled_read(at, NULL, see_labelled, &seen, NULL);
-        if (!status) status = qkv_labelled_read(at, &(qkv_labelled_opts){ WHOLE, .rows = 1 }, see_row, &seen, NULL);
+        status = qkv_read_labelled(at, NULL, see_labelled, &seen, NULL);
+        if (!status) status = qkv_read_labelled(at, &(qkv_labelled_opts){ WHOLE, .rows = 1 }, see_row, &seen, NULL);
         for (qkv_document_kind kind = QKV_DOCUMENT_LINES; kind <= QKV_DOCUMENT_FILES && !status; kind++)
-            status = qkv_documents_read(at, kind, 0, see_document, &seen, NULL);
+            status = qkv_read_documents(at, kind, 0, see_document, &seen, NULL);
     }
     return status;
 }

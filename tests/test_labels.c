@@ -30,15 +30,15 @@ static void f1_by_hand(void **state)
     const int64_t said[] = { 4, 0, 2 }, is[] = { 5, 1, 0 }, right[] = { 3, 0, 0 }, less[] = { -1, 0, 0 };
     qkv_class_score each[3];
     qkv_labels_score all;
-    assert_int_equal(qkv_score_labels(said, is, right, 3, each, &all), QKV_OK);
+    assert_int_equal(qkv_score_multilabel(said, is, right, 3, each, &all), QKV_OK);
     near_to(each[0].precision, 0.75);
     near_to(each[0].recall, 0.6);
     near_to(each[0].f1, 6. / 9);
     near_to(each[1].f1 + each[2].f1, 0);
     near_to(all.micro_f1, 6. / 12);
     near_to(all.macro_f1, 2. / 9);
-    assert_int_equal(qkv_score_labels(less, is, right, 3, each, &all), QKV_USAGE);
-    assert_int_equal(qkv_score_labels(said, is, right, 0, each, &all), QKV_USAGE);
+    assert_int_equal(qkv_score_multilabel(less, is, right, 3, each, &all), QKV_USAGE);
+    assert_int_equal(qkv_score_multilabel(said, is, right, 0, each, &all), QKV_USAGE);
 }
 
 /* Ranks of 1 2 2 9 are 1 2.5 2.5 4; of 3 1 2 8, 3 1 2 4. */
@@ -46,22 +46,22 @@ static void correlations_by_hand(void **state)
 {
     (void)state;
     const double a[] = { 1, 2, 2, 9 }, b[] = { 3, 1, 2, 8 }, same[] = { 5, 5, 5, 5 }, lost[] = { 1, 2, NAN, 4 };
-    qkv_numbers_score s;
-    assert_int_equal(qkv_score_numbers(a, b, 4, &s), QKV_OK);
+    qkv_regression_score s;
+    assert_int_equal(qkv_score_regression(a, b, 4, &s), QKV_OK);
     near_to(s.rmse, sqrt((4 + 1 + 0 + 1) / 4.));
     near_to(s.mae, 1);
     near_to(s.pearson, 32 / sqrt(41 * 29.)); /* of -2.5 -1.5 -1.5 5.5 and -0.5 -2.5 -1.5 4.5 */
     near_to(s.spearman, 1.5 / sqrt(4.5 * 5));
-    assert_int_equal(qkv_score_numbers(a, same, 4, &s), QKV_OK);
+    assert_int_equal(qkv_score_regression(a, same, 4, &s), QKV_OK);
     assert_true(isnan(s.pearson) && isnan(s.spearman)); /* there is none */
-    qkv_text text = { 0 };
+    qkv_buffer text = { 0 };
     assert_int_equal(qkv_numbers_text(&s, 0, &text), QKV_OK);
     assert_non_null(strstr(text.data, "Pearson undefined\nSpearman undefined\n"));
     assert_int_equal(qkv_numbers_text(&s, 1, &text), QKV_OK);
     assert_non_null(strstr(text.data, "\"pearson\": null, \"spearman\": null}"));
-    qkv_text_free(&text);
-    assert_int_equal(qkv_score_numbers(a, lost, 4, &s), QKV_NUMERIC);
-    assert_int_equal(qkv_score_numbers(a, b, 0, &s), QKV_USAGE);
+    qkv_buffer_free(&text);
+    assert_int_equal(qkv_score_regression(a, lost, 4, &s), QKV_NUMERIC);
+    assert_int_equal(qkv_score_regression(a, b, 0, &s), QKV_USAGE);
 }
 
 /* ---- trainings ---- */
@@ -88,7 +88,7 @@ static void write_texts(const char *name, int n, int numbers, const char *first)
 
 static qkv_status train(const char *texts, const char *out, int numbers, const char *steps, int resume, int threads)
 {
-    qkv_set_threads(threads);
+    qkv_set_num_threads(threads);
     char path[256];
     snprintf(path, sizeof path, "%s", in_folder(out));
     qkv_training *t = qkv_training_new("classify");
@@ -107,7 +107,7 @@ static qkv_status train(const char *texts, const char *out, int numbers, const c
     if (resume) qkv_training_set(t, "resume", "yes");
     qkv_status status = qkv_training_run(t, NULL, NULL);
     qkv_training_free(t);
-    qkv_set_threads(0);
+    qkv_set_num_threads(0);
     return status;
 }
 
@@ -153,7 +153,7 @@ static void forget(const char *out)
     assert_int_equal(system(command), 0);
 }
 
-static qkv_labelled_score measure(const char *out, const char *texts, qkv_text *text)
+static qkv_labelled_score measure(const char *out, const char *texts, qkv_buffer *text)
 {
     const qkv_classify_labelled_opts o = { .size = sizeof o, .batch = 7 }; /* the model knows what stands between labels */
     qkv_labelled_score s;
@@ -168,12 +168,12 @@ static void said(const char *out, const char *text, double threshold, int json, 
 {
     qkv_model *m = qkv_model_load(in_folder(out));
     qkv_matrix row = { 0 };
-    qkv_text line = { 0 };
+    qkv_buffer line = { 0 };
     const qkv_classified_opts o = { .size = sizeof o, .threshold = threshold, .json = json };
     assert_int_equal(qkv_classify(m, &(qkv_texts){ .texts = &text, .n = 1 }, NULL, &row), QKV_OK);
     assert_int_equal(qkv_classified_text_with(m, row.data, &o, &line), QKV_OK);
     if (strncmp(line.data, expected, strlen(expected))) fail_msg("\"%s\" is \"%s\", expected %s", text, line.data, expected);
-    qkv_text_free(&line);
+    qkv_buffer_free(&line);
     qkv_matrix_free(&row);
     qkv_model_free(m);
 }
@@ -201,7 +201,7 @@ static void several_labels(void **state)
     (void)state;
     write_texts("several.tsv", 70, 0, "");
     same_bits_of("several.tsv", 0);
-    qkv_text text = { 0 };
+    qkv_buffer text = { 0 };
     qkv_labelled_score s = measure("one", "several.tsv", &text);
     assert_int_equal(s.problem, QKV_PROBLEM_SEVERAL_LABELS);
     assert_true(s.texts == 70 && s.exact > 65 && s.labels.micro_f1 > 0.97);
@@ -210,7 +210,7 @@ static void several_labels(void **state)
     said("one", "the day soup and more", 0, 0, "food\t0.");
     said("one", "the day soup and more", 0, 1, "{\"labels\": [\"food\"], \"probabilities\": {\"food\": ");
     said("one", "the day soup and more", 1, 1, "{\"labels\": [], ");
-    qkv_text_free(&text);
+    qkv_buffer_free(&text);
     forget("one"), forget("four"), forget("stopped");
 }
 
@@ -220,12 +220,12 @@ static void numbers(void **state)
     (void)state;
     write_texts("numbers.tsv", 60, 1, "");
     same_bits_of("numbers.tsv", 1);
-    qkv_text text = { 0 };
+    qkv_buffer text = { 0 };
     qkv_labelled_score s = measure("one", "numbers.tsv", &text);
     assert_int_equal(s.problem, QKV_PROBLEM_NUMBER);
     assert_true(s.numbers.texts == 60 && s.numbers.rmse < 60 && s.numbers.pearson > 0.9);
     said("one", "the day good good good good and more", 0, 1, "{\"number\": 1");
-    qkv_text_free(&text);
+    qkv_buffer_free(&text);
     forget("one"), forget("four"), forget("stopped");
 }
 
@@ -253,9 +253,9 @@ static void refused(void **state)
     assert_non_null(strstr(qkv_error(), "every text has the number 3"));
     write_texts("some.tsv", 30, 1, "\ta text\n");
     assert_int_equal(train("some.tsv", "some", 1, "1", 0, 1), QKV_OK); /* a text without a number is left out */
-    qkv_text text = { 0 };
+    qkv_buffer text = { 0 };
     assert_int_equal(measure("some", "some.tsv", &text).numbers.texts, 30);
-    qkv_text_free(&text);
+    qkv_buffer_free(&text);
 }
 
 int main(void)

@@ -34,20 +34,21 @@ static qkv_tokenizer *word_tokenizer(void)
     qkv_word_counts *w = qkv_word_counts_new_of(QKV_TOKEN_WORDS);
     qkv_tokenizer *t = NULL;
     if (w && !qkv_word_counts_add(w, text, strlen(text)))
-        t = qkv_tokenizer_train(w, &(qkv_bpe_opts){ .vocabulary = 100, .min_count = 1, .specials = specials, .n_specials = 5 });
+        t = qkv_tokenizer_train(
+            w, &(qkv_tokenizer_opts){ .vocabulary = 100, .min_count = 1, .specials = specials, .n_specials = 5 });
     qkv_word_counts_free(w);
     return t;
 }
 
-static const qkv_transformer_opts decoder = { .vocabulary = VOCABULARY,
-                                              .decoder_layers = 2,
-                                              .dim = 16,
-                                              .heads = 2,
-                                              .d_ff = 32,
-                                              .pre_norm = 1,
-                                              .positions = QKV_POSITION_ROTARY };
+static const qkv_config decoder = { .vocabulary = VOCABULARY,
+                                    .decoder_layers = 2,
+                                    .dim = 16,
+                                    .heads = 2,
+                                    .d_ff = 32,
+                                    .pre_norm = 1,
+                                    .positions = QKV_POSITION_ROTARY };
 
-static qkv_model *word_model(const qkv_transformer_opts *o)
+static qkv_model *word_model(const qkv_config *o)
 {
     qkv_tokenizer *t = word_tokenizer();
     qkv_model *m = t ? qkv_model_new(o, 8) : NULL;
@@ -70,7 +71,7 @@ static void draw_text(const qkv_tokenizer *t, int n, char *text, int32_t *ids)
         char word[8];
         sprintf(word, "w%d", chance(WORDS));
         sprintf(text + strlen(text), "%s%s", i ? " " : "", word);
-        ids[i + 1] = qkv_tokenizer_find(t, word);
+        ids[i + 1] = qkv_tokenizer_id(t, word);
     }
     ids[n + 1] = END;
 }
@@ -86,7 +87,7 @@ static void each_token_once(void **state)
     qkv_model *m = word_model(&decoder);
     const qkv_tokenizer *t = qkv_model_source_tokenizer(m);
     for (int64_t context = 1; context <= 12; context += context < 4 ? 1 : 4) {
-        qkv_pairs *p = qkv_pairs_new();
+        qkv_dataset *p = qkv_dataset_new();
         int32_t ids[DOCUMENTS][64];
         int lengths[DOCUMENTS];
         for (int i = 0; i < DOCUMENTS; i++) {
@@ -95,12 +96,12 @@ static void each_token_once(void **state)
             draw_text(t, lengths[i], text, ids[i]);
             assert_int_equal(qkv_pairs_add_document(p, m, text, strlen(text), context), QKV_OK);
         }
-        qkv_epoch *e = qkv_epoch_new(p, &bare, 0);
+        qkv_loader *e = qkv_loader_new(p, &bare, 0);
         qkv_batch b = { 0 };
         int document = 0, at = 0; /* at: tokens of the document that were predicted */
-        for (int64_t i = 0; i < qkv_epoch_batches(e); i++) {
+        for (int64_t i = 0; i < qkv_loader_size(e); i++) {
             int64_t counted = 0;
-            assert_int_equal(qkv_epoch_batch(e, i, &b), QKV_OK);
+            assert_int_equal(qkv_loader_batch(e, i, &b), QKV_OK);
             for (int64_t r = 0; r < b.rows; r++) {
                 const int32_t *in = b.target + r * b.target_length, *out = b.labels + r * b.target_length;
                 assert_true(b.target_lengths[r] >= 1 && b.target_lengths[r] <= context);
@@ -122,8 +123,8 @@ static void each_token_once(void **state)
         }
         assert_int_equal(document, DOCUMENTS);
         qkv_batch_free(&b);
-        qkv_epoch_free(e);
-        qkv_pairs_free(p);
+        qkv_loader_free(e);
+        qkv_dataset_free(p);
     }
     qkv_model_free(m);
 }
@@ -133,11 +134,11 @@ static void short_targets(void **state)
 {
     (void)state;
     const int32_t ids[] = { 7, 8, 9 };
-    qkv_pairs *p = qkv_pairs_new();
-    for (size_t n = 0; n <= 3; n++) assert_int_equal(qkv_pairs_add(p, NULL, 0, ids, n), QKV_OK);
-    qkv_epoch *e = qkv_epoch_new(p, &bare, 0);
+    qkv_dataset *p = qkv_dataset_new();
+    for (size_t n = 0; n <= 3; n++) assert_int_equal(qkv_dataset_add_ids(p, NULL, 0, ids, n), QKV_OK);
+    qkv_loader *e = qkv_loader_new(p, &bare, 0);
     qkv_batch b = { 0 };
-    assert_int_equal(qkv_epoch_batch(e, 0, &b), QKV_OK);
+    assert_int_equal(qkv_loader_batch(e, 0, &b), QKV_OK);
     const int32_t in[] = { PAD, PAD, 7, PAD, 7, PAD, 7, 8 }, none = QKV_IGNORED;
     const int32_t out[] = { none, none, none, none, 8, none, 8, 9 };
     assert_int_equal(b.rows, 4);
@@ -146,8 +147,8 @@ static void short_targets(void **state)
     assert_memory_equal(b.target, in, sizeof in);
     assert_memory_equal(b.labels, out, sizeof out);
     qkv_batch_free(&b);
-    qkv_epoch_free(e);
-    qkv_pairs_free(p);
+    qkv_loader_free(e);
+    qkv_dataset_free(p);
 }
 
 /* ---- surprise ---- */
@@ -158,7 +159,7 @@ static double nll_of(const qkv_model *m, const int32_t *ids, int begin, int plac
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
     const qkv_transformer *x = qkv_model_transformer(m);
     qkv_tensor *hidden = qkv_transformer_decode(x, t, ids + begin, 1, place - begin, NULL, NULL, NULL);
-    const float *logits = qkv_data(qkv_transformer_logits(x, hidden));
+    const float *logits = qkv_tensor_data(qkv_transformer_logits(x, hidden));
     assert_non_null(logits);
     logits += (place - begin - 1) * VOCABULARY;
     double sum = 0;
@@ -184,7 +185,7 @@ static void strides(void **state)
             while (place > begin + CONTEXT) begin += stride;
             wanted += nll_of(m, ids, begin, place);
         }
-        assert_int_equal(qkv_measure_text(m, text, strlen(text), CONTEXT, stride, &got), QKV_OK);
+        assert_int_equal(qkv_log_likelihood(m, text, strlen(text), CONTEXT, stride, &got), QKV_OK);
         assert_int_equal(got.tokens, N + 1);
         assert_true(fabs(got.nats - wanted) < 1e-5 * wanted);
     }
@@ -196,9 +197,9 @@ static void training_reports_the_same(void **state)
     (void)state;
     qkv_model *m = word_model(&decoder);
     const qkv_tokenizer *t = qkv_model_source_tokenizer(m);
-    const qkv_objective o = qkv_generating();
+    const qkv_loss o = qkv_loss_language_model();
     for (int64_t context = 1; context <= 64; context *= 4) {
-        qkv_pairs *p = qkv_pairs_new();
+        qkv_dataset *p = qkv_dataset_new();
         qkv_nll sum = { 0 };
         state_of_chance = 3;
         for (int i = 0; i < 15; i++) {
@@ -206,7 +207,7 @@ static void training_reports_the_same(void **state)
             int32_t ids[64];
             draw_text(t, i * 2, text, ids);
             assert_int_equal(qkv_pairs_add_document(p, m, text, strlen(text), context), QKV_OK);
-            assert_int_equal(qkv_measure_text(m, text, strlen(text), context, 0, &sum), QKV_OK);
+            assert_int_equal(qkv_log_likelihood(m, text, strlen(text), context, 0, &sum), QKV_OK);
         }
         qkv_batch_opts opts = bare;
         for (opts.in_order = 0; opts.in_order < 2; opts.in_order++) {
@@ -214,7 +215,7 @@ static void training_reports_the_same(void **state)
             assert_int_equal(qkv_evaluate(m, p, &o, &opts, &loss), QKV_OK);
             assert_true(fabs(loss - wanted) < 1e-6 * wanted);
         }
-        qkv_pairs_free(p);
+        qkv_dataset_free(p);
     }
     qkv_model_free(m);
 }
@@ -222,40 +223,40 @@ static void training_reports_the_same(void **state)
 static void measuring_refuses(void **state)
 {
     (void)state;
-    qkv_transformer_opts other = decoder;
+    qkv_config other = decoder;
     other.encoder_layers = 1;
     qkv_model *m = word_model(&decoder), *translator = word_model(&other), *ids = qkv_model_new(&decoder, 1);
     other = decoder, other.positions = QKV_POSITION_LEARNED, other.max_positions = 4;
     qkv_model *learned = word_model(&other);
     qkv_nll sum = { 0 };
-    assert_int_equal(qkv_measure_text(NULL, "w1", 2, 4, 0, &sum), QKV_USAGE);
-    assert_int_equal(qkv_measure_text(translator, "w1", 2, 4, 0, &sum), QKV_USAGE);
+    assert_int_equal(qkv_log_likelihood(NULL, "w1", 2, 4, 0, &sum), QKV_USAGE);
+    assert_int_equal(qkv_log_likelihood(translator, "w1", 2, 4, 0, &sum), QKV_USAGE);
     assert_non_null(strstr(qkv_error(), "decoder alone"));
-    assert_int_equal(qkv_measure_text(ids, "w1", 2, 4, 0, &sum), QKV_USAGE);
-    assert_int_equal(qkv_measure_text(m, NULL, 2, 4, 0, &sum), QKV_USAGE);
-    assert_int_equal(qkv_measure_text(m, "w1", 2, 4, 0, NULL), QKV_USAGE);
-    assert_int_equal(qkv_measure_text(m, "w1", 2, 0, 0, &sum), QKV_USAGE);
-    assert_int_equal(qkv_measure_text(m, "w1", 2, 4, 5, &sum), QKV_USAGE);
-    assert_int_equal(qkv_measure_text(m, "w1", 2, 4, -1, &sum), QKV_USAGE);
-    assert_int_equal(qkv_measure_text(learned, "w1 w2 w3 w4 w5", 14, 5, 0, &sum), QKV_USAGE);
+    assert_int_equal(qkv_log_likelihood(ids, "w1", 2, 4, 0, &sum), QKV_USAGE);
+    assert_int_equal(qkv_log_likelihood(m, NULL, 2, 4, 0, &sum), QKV_USAGE);
+    assert_int_equal(qkv_log_likelihood(m, "w1", 2, 4, 0, NULL), QKV_USAGE);
+    assert_int_equal(qkv_log_likelihood(m, "w1", 2, 0, 0, &sum), QKV_USAGE);
+    assert_int_equal(qkv_log_likelihood(m, "w1", 2, 4, 5, &sum), QKV_USAGE);
+    assert_int_equal(qkv_log_likelihood(m, "w1", 2, 4, -1, &sum), QKV_USAGE);
+    assert_int_equal(qkv_log_likelihood(learned, "w1 w2 w3 w4 w5", 14, 5, 0, &sum), QKV_USAGE);
     assert_string_equal(qkv_error(), "perplexity: a context of 5 tokens, the model has positions for 4");
     assert_int_equal(sum.tokens, 0);
-    assert_int_equal(qkv_measure_text(learned, "w1 w2 w3 w4 w5", 14, 4, 0, &sum), QKV_OK);
+    assert_int_equal(qkv_log_likelihood(learned, "w1 w2 w3 w4 w5", 14, 4, 0, &sum), QKV_OK);
     assert_int_equal(sum.tokens, 6);
-    assert_int_equal(qkv_measure_text(m, "", 0, 4, 0, &sum), QKV_OK); /* its end */
+    assert_int_equal(qkv_log_likelihood(m, "", 0, 4, 0, &sum), QKV_OK); /* its end */
     assert_int_equal(sum.tokens, 7);
-    assert_int_equal(qkv_measure_text(m, "w1 \xff", 4, 4, 0, &sum), QKV_OK);
+    assert_int_equal(qkv_log_likelihood(m, "w1 \xff", 4, 4, 0, &sum), QKV_OK);
     assert_int_equal(sum.tokens, 10);
-    qkv_data(qkv_params_find(qkv_model_params(m), "embed.weight"))[3] = NAN;
-    assert_int_equal(qkv_measure_text(m, "w1", 2, 4, 0, &sum), QKV_NUMERIC);
+    qkv_tensor_data(qkv_params_find(qkv_model_params(m), "embed.weight"))[3] = NAN;
+    assert_int_equal(qkv_log_likelihood(m, "w1", 2, 4, 0, &sum), QKV_NUMERIC);
     assert_int_equal(sum.tokens, 10);
-    qkv_pairs *p = qkv_pairs_new();
+    qkv_dataset *p = qkv_dataset_new();
     assert_int_equal(qkv_pairs_add_document(p, m, "w1", 2, 0), QKV_USAGE);
     assert_int_equal(qkv_pairs_add_document(p, NULL, "w1", 2, 4), QKV_USAGE);
     assert_int_equal(qkv_pairs_add_document(NULL, m, "w1", 2, 4), QKV_USAGE);
     assert_int_equal(qkv_pairs_add_document(p, m, NULL, 2, 4), QKV_USAGE);
-    assert_int_equal(qkv_pairs_count(p), 0);
-    qkv_pairs_free(p);
+    assert_int_equal(qkv_dataset_size(p), 0);
+    qkv_dataset_free(p);
     qkv_model_free(m);
     qkv_model_free(translator);
     qkv_model_free(ids);
@@ -286,11 +287,11 @@ static void files_are_measured(void **state)
     static const char *const documents[] = { "w1 w2", "w3", "w4 \xEF\xBF\xBD" };
     qkv_nll wanted = { 0 };
     qkv_measured found = { 0 };
-    qkv_text text = { 0 };
+    qkv_buffer text = { 0 };
     char line[64];
     int told = 0;
     for (int i = 0; i < 3; i++)
-        assert_int_equal(qkv_measure_text(m, documents[i], strlen(documents[i]), 2, 1, &wanted), QKV_OK);
+        assert_int_equal(qkv_log_likelihood(m, documents[i], strlen(documents[i]), 2, 1, &wanted), QKV_OK);
     const qkv_measure_opts o = { .context = 2, .stride = 1, .note = count_note, .note_data = &told };
     assert_int_equal(qkv_measure_files(m, paths, 2, &o, &found), QKV_OK);
     assert_true(found.documents == 3 && found.bytes == 13 && told == 1);
@@ -307,7 +308,7 @@ static void files_are_measured(void **state)
     const char *const blank[] = { text_file("c", " \n\n") };
     assert_int_equal(qkv_measure_files(m, blank, 1, NULL, &found), QKV_FORMAT);
     assert_int_equal(found.documents, 3);
-    qkv_text_free(&text);
+    qkv_buffer_free(&text);
     qkv_model_free(m);
     remove_folder(state);
 }
@@ -323,24 +324,24 @@ static void documents_do_not_see_each_other(void **state)
     float *logits[2];
     int64_t n = 0;
     for (int k = 0; k < 2; k++) {
-        qkv_pairs *p = qkv_pairs_new();
+        qkv_dataset *p = qkv_dataset_new();
         qkv_batch b = { 0 };
         assert_int_equal(qkv_pairs_add_document(p, m, first[k], strlen(first[k]), 7), QKV_OK);
         assert_int_equal(qkv_pairs_add_document(p, m, second, strlen(second), 7), QKV_OK);
-        qkv_epoch *e = qkv_epoch_new(p, &bare, 0);
-        assert_int_equal(qkv_epoch_batch(e, 0, &b), QKV_OK);
+        qkv_loader *e = qkv_loader_new(p, &bare, 0);
+        assert_int_equal(qkv_loader_batch(e, 0, &b), QKV_OK);
         assert_int_equal(b.rows, 2);
         assert_int_equal(b.target_length, 7);
         qkv_tape *tape = qkv_tape_new(NULL);
         const qkv_tensor *y = qkv_transformer_logits(
             x, qkv_transformer_decode(x, tape, b.target, 2, b.target_length, b.target_lengths, NULL, NULL));
-        n = qkv_count(y) / 2;
-        logits[k] = malloc(sizeof(float) * (size_t)qkv_count(y));
-        memcpy(logits[k], qkv_data(y), sizeof(float) * (size_t)qkv_count(y));
+        n = qkv_tensor_count(y) / 2;
+        logits[k] = malloc(sizeof(float) * (size_t)qkv_tensor_count(y));
+        memcpy(logits[k], qkv_tensor_data(y), sizeof(float) * (size_t)qkv_tensor_count(y));
         qkv_tape_free(tape);
         qkv_batch_free(&b);
-        qkv_epoch_free(e);
-        qkv_pairs_free(p);
+        qkv_loader_free(e);
+        qkv_dataset_free(p);
     }
     assert_memory_equal(logits[0] + n, logits[1] + n, sizeof(float) * 5 * VOCABULARY); /* the second's five tokens */
     assert_memory_equal(logits[0], logits[1], sizeof(float) * 3 * VOCABULARY);         /* before the change */
@@ -355,31 +356,31 @@ static void documents_do_not_see_each_other(void **state)
 static const qkv_batch_opts together = { .max_tokens = 1 << 20, .in_order = 1, .start = START, .end = END, .pad = PAD };
 
 typedef struct masked {
-    qkv_pairs *pairs;
-    qkv_epoch *epoch;
+    qkv_dataset *pairs;
+    qkv_loader *epoch;
     qkv_batch before, after;
 } masked;
 
 /* rows texts of `length` words each, the last of them one shorter so that there is padding. */
 static void draw_masked(masked *x, int rows, int length)
 {
-    *x = (masked){ .pairs = qkv_pairs_new() };
+    *x = (masked){ .pairs = qkv_dataset_new() };
     int32_t *ids = malloc(sizeof *ids * (size_t)(length + 1));
     for (int i = 0; i < rows; i++) {
         size_t n = (size_t)(i == rows - 1 && rows > 1 ? length : length + 1);
         ids[0] = START;
         for (int k = 0; k < length; k++) ids[k + 1] = FIRST + chance(WORDS);
-        assert_int_equal(qkv_pairs_add(x->pairs, ids, n, ids, n), QKV_OK);
+        assert_int_equal(qkv_dataset_add_ids(x->pairs, ids, n, ids, n), QKV_OK);
     }
     free(ids);
-    x->epoch = qkv_epoch_new(x->pairs, &together, 0);
-    assert_int_equal(qkv_epoch_batch(x->epoch, 0, &x->before), QKV_OK);
+    x->epoch = qkv_loader_new(x->pairs, &together, 0);
+    assert_int_equal(qkv_loader_batch(x->epoch, 0, &x->before), QKV_OK);
     assert_int_equal(x->before.rows, rows);
 }
 
-static void mask_again(masked *x, const qkv_objective *o, uint64_t seed, uint64_t pass)
+static void mask_again(masked *x, const qkv_loss *o, uint64_t seed, uint64_t pass)
 {
-    assert_int_equal(qkv_epoch_batch(x->epoch, 0, &x->after), QKV_OK);
+    assert_int_equal(qkv_loader_batch(x->epoch, 0, &x->after), QKV_OK);
     assert_int_equal(o->prepare(o, &x->after, seed, pass), QKV_OK);
 }
 
@@ -387,8 +388,8 @@ static void free_masked(masked *x)
 {
     qkv_batch_free(&x->before);
     qkv_batch_free(&x->after);
-    qkv_epoch_free(x->epoch);
-    qkv_pairs_free(x->pairs);
+    qkv_loader_free(x->epoch);
+    qkv_dataset_free(x->pairs);
 }
 
 /* Within five standard deviations of n draws of probability p. */
@@ -407,8 +408,8 @@ static void as_many_as_said(void **state)
     masked x;
     draw_masked(&x, ROWS, LENGTH);
     for (int k = 0; k < 3; k++) {
-        const qkv_masking_opts opts = { .rate = rates[k], .mask = MASK, .first = FIRST, .vocabulary = VOCABULARY };
-        const qkv_objective o = qkv_masking(&opts);
+        const qkv_masked_lm_opts opts = { .rate = rates[k], .mask = MASK, .first = FIRST, .vocabulary = VOCABULARY };
+        const qkv_loss o = qkv_loss_masked_lm(&opts);
         int64_t chosen = 0, masks = 0, others = 0, kept = 0, ordinary = 0, by_word[WORDS] = { 0 };
         mask_again(&x, &o, 7, 3);
         for (int64_t i = 0; i < x.before.rows * x.before.source_length; i++) {
@@ -443,8 +444,8 @@ static void each_pass_chooses_anew(void **state)
 {
     (void)state;
     enum { ROWS = 40, LENGTH = 50, ALL = ROWS * (LENGTH + 2) };
-    const qkv_masking_opts opts = { .mask = MASK, .first = FIRST, .vocabulary = VOCABULARY };
-    const qkv_objective o = qkv_masking(&opts);
+    const qkv_masked_lm_opts opts = { .mask = MASK, .first = FIRST, .vocabulary = VOCABULARY };
+    const qkv_loss o = qkv_loss_masked_lm(&opts);
     masked x;
     draw_masked(&x, ROWS, LENGTH);
     static int32_t source[ALL], labels[ALL];
@@ -466,9 +467,9 @@ static void each_pass_chooses_anew(void **state)
 static void at_least_one(void **state)
 {
     (void)state;
-    const qkv_masking_opts opts = { .rate = 0.01f, .mask = MASK, .first = FIRST, .vocabulary = VOCABULARY };
-    const qkv_objective o = qkv_masking(&opts);
-    qkv_transformer_opts encoder = decoder;
+    const qkv_masked_lm_opts opts = { .rate = 0.01f, .mask = MASK, .first = FIRST, .vocabulary = VOCABULARY };
+    const qkv_loss o = qkv_loss_masked_lm(&opts);
+    qkv_config encoder = decoder;
     encoder.encoder_layers = 1, encoder.decoder_layers = 0;
     qkv_model *m = word_model(&encoder);
     masked x;
@@ -478,22 +479,22 @@ static void at_least_one(void **state)
         assert_true(x.after.tokens >= 1);
     }
     free_masked(&x);
-    qkv_pairs *p = qkv_pairs_new(); /* nothing to guess at all */
+    qkv_dataset *p = qkv_dataset_new(); /* nothing to guess at all */
     double loss;
     assert_int_equal(qkv_pairs_add_masked(p, m, "", 0, 0), QKV_OK);
     assert_int_equal(qkv_evaluate(m, p, &o, &together, &loss), QKV_USAGE);
     qkv_trainer *t = qkv_trainer_new(m, p, &(qkv_trainer_opts){ .objective = &o, .batches = &together });
-    qkv_progress now;
+    qkv_train_state now;
     assert_int_equal(qkv_trainer_step(t, &now), QKV_OK);
     assert_int_equal(now.tokens, 0);
     assert_true(now.loss == 0);
     qkv_trainer_free(t);
-    qkv_pairs_free(p);
-    p = qkv_pairs_new(); /* labels have no room where texts were added in another way */
-    assert_int_equal(qkv_pairs_add(p, (int32_t[]){ 7, 8, 9 }, 3, (int32_t[]){ 1 }, 1), QKV_OK);
+    qkv_dataset_free(p);
+    p = qkv_dataset_new(); /* labels have no room where texts were added in another way */
+    assert_int_equal(qkv_dataset_add_ids(p, (int32_t[]){ 7, 8, 9 }, 3, (int32_t[]){ 1 }, 1), QKV_OK);
     assert_int_equal(qkv_evaluate(m, p, &o, &together, &loss), QKV_USAGE);
     assert_non_null(strstr(qkv_error(), "qkv_pairs_add_masked"));
-    qkv_pairs_free(p);
+    qkv_dataset_free(p);
     qkv_model_free(m);
 }
 
@@ -501,25 +502,25 @@ static void at_least_one(void **state)
 static void masked_loss_by_hand(void **state)
 {
     (void)state;
-    const qkv_masking_opts opts = { .mask = MASK, .first = FIRST, .vocabulary = VOCABULARY };
-    const qkv_objective o = qkv_masking(&opts);
-    qkv_transformer_opts encoder = decoder;
+    const qkv_masked_lm_opts opts = { .mask = MASK, .first = FIRST, .vocabulary = VOCABULARY };
+    const qkv_loss o = qkv_loss_masked_lm(&opts);
+    qkv_config encoder = decoder;
     encoder.encoder_layers = 2, encoder.decoder_layers = 0;
     qkv_model *m = word_model(&encoder);
     const qkv_transformer *x = qkv_model_transformer(m);
-    qkv_pairs *p = qkv_pairs_new();
+    qkv_dataset *p = qkv_dataset_new();
     assert_int_equal(qkv_pairs_add_masked(p, m, "w1 w2 w3 w4 w5 w6 w7 w8 w9", 26, 0), QKV_OK);
     assert_int_equal(qkv_pairs_add_masked(p, m, "w5 w6 w7 w8 w9", 14, 4), QKV_OK);
-    qkv_epoch *e = qkv_epoch_new(p, &together, 0);
+    qkv_loader *e = qkv_loader_new(p, &together, 0);
     qkv_batch b = { 0 };
-    assert_int_equal(qkv_epoch_batch(e, 0, &b), QKV_OK);
+    assert_int_equal(qkv_loader_batch(e, 0, &b), QKV_OK);
     assert_int_equal(b.source[0], START);
     assert_int_equal(b.source_lengths[0], 11);
     assert_int_equal(b.source_lengths[1], 5); /* cut to 4, and its end */
     assert_int_equal(o.prepare(&o, &b, 1, 2), QKV_OK);
     qkv_tape *tape = qkv_tape_new(NULL);
-    double got = (double)qkv_item(o.loss(&o, m, tape, &b, 0)), wanted = 0;
-    const float *logits = qkv_data(
+    double got = (double)qkv_tensor_item(o.loss(&o, m, tape, &b, 0)), wanted = 0;
+    const float *logits = qkv_tensor_data(
         qkv_transformer_logits(x, qkv_transformer_encode(x, tape, b.source, b.rows, b.source_length, b.source_lengths)));
     assert_int_equal(qkv_tape_status(tape), QKV_OK);
     int64_t n = 0;
@@ -537,8 +538,8 @@ static void masked_loss_by_hand(void **state)
     assert_int_equal(qkv_pairs_add_masked(NULL, m, "w1", 2, 0), QKV_USAGE);
     qkv_tape_free(tape);
     qkv_batch_free(&b);
-    qkv_epoch_free(e);
-    qkv_pairs_free(p);
+    qkv_loader_free(e);
+    qkv_dataset_free(p);
     qkv_model_free(m);
 }
 
@@ -546,7 +547,7 @@ static void masked_loss_by_hand(void **state)
 
 enum { CLASSIFY, WEIGHED, GENERATE, GUESS, JOBS, STEPS = 24 };
 static const float class_weights[2] = { 0.5f, 2 };
-static const qkv_masking_opts guessing = { .rate = 0.3f, .mask = MASK, .first = FIRST, .vocabulary = VOCABULARY };
+static const qkv_masked_lm_opts guessing = { .rate = 0.3f, .mask = MASK, .first = FIRST, .vocabulary = VOCABULARY };
 static char path[64];
 
 static int make_path(void **state)
@@ -563,28 +564,28 @@ static int remove_path(void **state)
     return unlink(path);
 }
 
-static qkv_objective objective_of(int job)
+static qkv_loss objective_of(int job)
 {
-    if (job == GENERATE) return qkv_generating();
-    return job == GUESS ? qkv_masking(&guessing) : qkv_classifying(job == WEIGHED ? class_weights : NULL, 2);
+    if (job == GENERATE) return qkv_loss_language_model();
+    return job == GUESS ? qkv_loss_masked_lm(&guessing) : qkv_loss_classification(job == WEIGHED ? class_weights : NULL, 2);
 }
 
 static qkv_model *model_of(int job, uint64_t seed)
 {
-    qkv_transformer_opts o = decoder;
+    qkv_config o = decoder;
     o.dropout = o.attention_dropout = o.ffn_dropout = 0.1f;
     if (job != GENERATE) o.encoder_layers = 2, o.decoder_layers = 0;
     if (job == CLASSIFY || job == WEIGHED) o.classes = 2, o.pooling = QKV_POOLING_ATTENTION;
     return qkv_model_new(&o, seed);
 }
 
-static qkv_pairs *pairs_of(int job, int n)
+static qkv_dataset *pairs_of(int job, int n)
 {
-    qkv_transformer_opts o = decoder;
+    qkv_config o = decoder;
     if (job != GENERATE) o.encoder_layers = 2, o.decoder_layers = 0;
     qkv_model *m = word_model(&o);
     const qkv_tokenizer *t = qkv_model_source_tokenizer(m);
-    qkv_pairs *p = m ? qkv_pairs_new() : NULL;
+    qkv_dataset *p = m ? qkv_dataset_new() : NULL;
     qkv_status status = p ? QKV_OK : qkv_error_status();
     state_of_chance = 9;
     for (int i = 0; i < n && !status; i++) {
@@ -597,11 +598,11 @@ static qkv_pairs *pairs_of(int job, int n)
     }
     qkv_model_free(m);
     if (!status) return p;
-    qkv_pairs_free(p);
+    qkv_dataset_free(p);
     return NULL;
 }
 
-static qkv_trainer *trainer_of(int job, qkv_model *m, const qkv_pairs *p, const qkv_objective *o)
+static qkv_trainer *trainer_of(int job, qkv_model *m, const qkv_dataset *p, const qkv_loss *o)
 {
     const qkv_trainer_opts opts = {
         .objective = o,
@@ -633,14 +634,14 @@ static char *bytes_of(const char *file, size_t *n)
 /* The checkpoint after STEPS steps, stopped and resumed with new objects after `stop`. */
 static char *train(int job, int threads, int stop, size_t *n, double *first, double *last)
 {
-    qkv_set_threads(threads);
-    const qkv_objective o = objective_of(job);
-    qkv_pairs *p = pairs_of(job, 40);
+    qkv_set_num_threads(threads);
+    const qkv_loss o = objective_of(job);
+    qkv_dataset *p = pairs_of(job, 40);
     qkv_model *m = model_of(job, 3);
     qkv_trainer *t = trainer_of(job, m, p, &o);
     assert_non_null(t);
     for (int step = 1; step <= STEPS; step++) {
-        qkv_progress now;
+        qkv_train_state now;
         assert_int_equal(qkv_trainer_step(t, &now), QKV_OK);
         assert_int_equal(now.step, step);
         *(step == 1 ? first : last) = now.loss;
@@ -650,13 +651,13 @@ static char *train(int job, int threads, int stop, size_t *n, double *first, dou
         qkv_model_free(m);
         m = model_of(job, 99); /* other weights, which the checkpoint replaces */
         t = trainer_of(job, m, p, &o);
-        assert_int_equal(qkv_trainer_resume(t, path), QKV_OK);
+        assert_int_equal(qkv_trainer_load(t, path), QKV_OK);
     }
     assert_int_equal(qkv_trainer_save(t, path), QKV_OK);
     qkv_trainer_free(t);
     qkv_model_free(m);
-    qkv_pairs_free(p);
-    qkv_set_threads(0);
+    qkv_dataset_free(p);
+    qkv_set_num_threads(0);
     return bytes_of(path, n);
 }
 
@@ -683,23 +684,24 @@ static void other_objectives(void **state)
 {
     (void)state;
     static const float others[2] = { 0.5f, 2.5f };
-    const qkv_masking_opts rarer = { .rate = 0.2f, .mask = MASK, .first = FIRST, .vocabulary = VOCABULARY };
-    const qkv_objective own[] = { objective_of(CLASSIFY), objective_of(WEIGHED), objective_of(GUESS), objective_of(GUESS) };
-    qkv_objective wrong[] = { objective_of(WEIGHED), qkv_classifying(others, 2), qkv_masking(&rarer), objective_of(GUESS) };
+    const qkv_masked_lm_opts rarer = { .rate = 0.2f, .mask = MASK, .first = FIRST, .vocabulary = VOCABULARY };
+    const qkv_loss own[] = { objective_of(CLASSIFY), objective_of(WEIGHED), objective_of(GUESS), objective_of(GUESS) };
+    qkv_loss wrong[] = { objective_of(WEIGHED), qkv_loss_classification(others, 2), qkv_loss_masked_lm(&rarer),
+                         objective_of(GUESS) };
     wrong[3].name ^= 1;
     for (int i = 0; i < 4; i++) {
         int job = i >= 2 ? GUESS : CLASSIFY;
-        qkv_pairs *p = pairs_of(job, 10);
+        qkv_dataset *p = pairs_of(job, 10);
         qkv_model *m = model_of(job, 3);
         qkv_trainer *t = trainer_of(job, m, p, &own[i]), *other = trainer_of(job, m, p, &wrong[i]);
         assert_int_equal(qkv_trainer_save(t, path), QKV_OK);
-        assert_int_equal(qkv_trainer_resume(other, path), QKV_USAGE);
+        assert_int_equal(qkv_trainer_load(other, path), QKV_USAGE);
         assert_non_null(strstr(qkv_error(), "other options"));
-        assert_int_equal(qkv_trainer_resume(t, path), QKV_OK);
+        assert_int_equal(qkv_trainer_load(t, path), QKV_OK);
         qkv_trainer_free(t);
         qkv_trainer_free(other);
         qkv_model_free(m);
-        qkv_pairs_free(p);
+        qkv_dataset_free(p);
     }
     for (int a = 0; a < JOBS; a++) /* and no two jobs have one name, not even that of translation, 0 */
         for (int b = 0; b < JOBS; b++)
@@ -710,7 +712,7 @@ static void other_objectives(void **state)
 static uint64_t passes[100];
 static int n_passes;
 
-static qkv_status note_pass(const qkv_objective *o, qkv_batch *b, uint64_t seed, uint64_t pass)
+static qkv_status note_pass(const qkv_loss *o, qkv_batch *b, uint64_t seed, uint64_t pass)
 {
     (void)o, (void)b;
     assert_int_equal(seed, 5);
@@ -721,9 +723,9 @@ static qkv_status note_pass(const qkv_objective *o, qkv_batch *b, uint64_t seed,
 static void every_forward_has_its_number(void **state)
 {
     (void)state;
-    qkv_objective o = qkv_generating();
+    qkv_loss o = qkv_loss_language_model();
     o.prepare = note_pass;
-    qkv_pairs *p = pairs_of(GENERATE, 40);
+    qkv_dataset *p = pairs_of(GENERATE, 40);
     qkv_model *m = model_of(GENERATE, 3);
     qkv_trainer *t = trainer_of(GENERATE, m, p, &o);
     n_passes = 0;
@@ -733,13 +735,13 @@ static void every_forward_has_its_number(void **state)
         assert_int_equal(qkv_trainer_save(t, path), QKV_OK);
         qkv_trainer_free(t);
         assert_non_null(t = trainer_of(GENERATE, m, p, &o));
-        assert_int_equal(qkv_trainer_resume(t, path), QKV_OK);
+        assert_int_equal(qkv_trainer_load(t, path), QKV_OK);
     }
     assert_true(n_passes > 30 && n_passes <= 40); /* two batches an update, but at the end of an epoch */
     for (int i = 0; i < n_passes; i++) assert_int_equal(passes[i], i);
     qkv_trainer_free(t);
     qkv_model_free(m);
-    qkv_pairs_free(p);
+    qkv_dataset_free(p);
 }
 
 /* A model that the objective does not fit is refused at the first step. */
@@ -747,15 +749,15 @@ static void models_that_do_not_fit(void **state)
 {
     (void)state;
     for (int job = 0; job < JOBS; job++) {
-        const qkv_objective o = objective_of(job);
-        qkv_pairs *p = pairs_of(job, 10);
+        const qkv_loss o = objective_of(job);
+        qkv_dataset *p = pairs_of(job, 10);
         qkv_model *m = model_of(job == GENERATE ? GUESS : GENERATE, 3);
         qkv_trainer *t = trainer_of(job, m, p, &o);
         assert_non_null(t);
         assert_int_equal(qkv_trainer_step(t, NULL), QKV_USAGE);
         qkv_trainer_free(t);
         qkv_model_free(m);
-        qkv_pairs_free(p);
+        qkv_dataset_free(p);
     }
 }
 
@@ -765,8 +767,8 @@ static int failing_job;
 
 static qkv_status all_of_it(void)
 {
-    const qkv_objective o = objective_of(failing_job);
-    qkv_pairs *p = pairs_of(failing_job, 10);
+    const qkv_loss o = objective_of(failing_job);
+    qkv_dataset *p = pairs_of(failing_job, 10);
     qkv_model *m = p ? model_of(failing_job, 3) : NULL;
     qkv_trainer *t = trainer_of(failing_job, m, p, &o);
     qkv_status status = t ? qkv_trainer_step(t, NULL) : qkv_error_status();
@@ -775,7 +777,7 @@ static qkv_status all_of_it(void)
     if (!status) status = qkv_evaluate(m, p, &o, &batches, &loss);
     qkv_trainer_free(t);
     qkv_model_free(m);
-    qkv_pairs_free(p);
+    qkv_dataset_free(p);
     return status;
 }
 
@@ -783,7 +785,7 @@ static qkv_status measure(void)
 {
     qkv_model *m = word_model(&decoder);
     qkv_nll sum = { 0 };
-    qkv_status status = m ? qkv_measure_text(m, "w1 w2 w3 \xff w4", 13, 3, 2, &sum) : qkv_error_status();
+    qkv_status status = m ? qkv_log_likelihood(m, "w1 w2 w3 \xff w4", 13, 3, 2, &sum) : qkv_error_status();
     qkv_model_free(m);
     return status;
 }

@@ -96,7 +96,7 @@ static void same_as_search(const qkv_model *m, const int32_t *source, int64_t n,
                                 .prefix = &first,
                                 .n_prefix = first >= 0,
                                 .n_forced = first >= 0 };
-    assert_int_equal(qkv_search(m, source, 1, n, NULL, &o, &found), QKV_OK);
+    assert_int_equal(qkv_beam_search(m, source, 1, n, NULL, &o, &found), QKV_OK);
     assert_int_equal(found.best[0].n, got->n_ids);
     assert_memory_equal(found.best[0].ids, got->ids, sizeof(int32_t) * (size_t)got->n_ids);
     assert_true(found.best[0].log_p == got->log_p);
@@ -179,20 +179,20 @@ static void bart_classifies(void **state)
     for (int i = 0; i < 2; i++) {
         const qkv_transformer *f = qkv_model_transformer(m);
         qkv_ids ids = { 0 };
-        assert_int_equal(qkv_model_read_side(m, QKV_SIDE_SOURCE, texts[i], strlen(texts[i]), 0, &ids), QKV_OK);
+        assert_int_equal(qkv_model_tokenize(m, QKV_SIDE_SOURCE, texts[i], strlen(texts[i]), 0, &ids), QKV_OK);
         int32_t later[16] = { 2 };
         memcpy(later + 1, ids.ids, sizeof *later * (ids.n - 1));
         qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
         qkv_tensor *memory = qkv_transformer_encode(f, t, ids.ids, 1, (int64_t)ids.n, NULL);
         qkv_tensor *last = qkv_transformer_decode(f, t, later, 1, (int64_t)ids.n, NULL, memory, NULL);
-        assert_memory_equal(got.data + 3 * i, qkv_data(qkv_softmax(qkv_transformer_classify(f, last, NULL))),
+        assert_memory_equal(got.data + 3 * i, qkv_tensor_data(qkv_softmax(qkv_transformer_classify(f, last, NULL))),
                             3 * sizeof(float));
         qkv_tape_free(t);
         qkv_ids_free(&ids);
     }
     qkv_translations t = { 0 };
     assert_int_equal(qkv_translate(m, texts, NULL, 2, NULL, &t), QKV_UNSUPPORTED);
-    assert_int_equal(qkv_model_info_of(m)->can, QKV_ABILITY_CLASSIFY);
+    assert_int_equal(qkv_model_get_info(m)->can, QKV_CAN_CLASSIFY);
     qkv_translations_free(&t);
     qkv_matrix_free(&got);
     qkv_model_free(m);
@@ -216,7 +216,7 @@ static void a_forced_token_is_certain(void **state)
     qkv_tensor *p = qkv_log_softmax(
         qkv_transformer_logits(f, qkv_transformer_decode(f, tape, target, 1, x->n_ids + 1, NULL, memory, NULL)));
     double sum = 0;
-    for (int64_t i = 1; i < x->n_ids + !x->is_cut; i++) sum += (double)qkv_data(p)[i * VOCABULARY + target[i + 1]];
+    for (int64_t i = 1; i < x->n_ids + !x->is_cut; i++) sum += (double)qkv_tensor_data(p)[i * VOCABULARY + target[i + 1]];
     assert_true(x->n_ids > 2 && fabs(sum - x->log_p) < 1e-3);
     qkv_tape_free(tape);
     qkv_translations_free(&t);
@@ -230,15 +230,15 @@ static void ends_come_late_enough(void **state)
     const int32_t source[] = { 5, 6, 1 };
     qkv_search_opts o = { .size = sizeof o, .start = 0, .end = 1, .pad = 0, .beam = 1, .max_length = 8 };
     qkv_search_result found = { 0 };
-    assert_int_equal(qkv_search(m, source, 1, 3, NULL, &o, &found), QKV_OK);
+    assert_int_equal(qkv_beam_search(m, source, 1, 3, NULL, &o, &found), QKV_OK);
     assert_true(found.best[0].n > 0);
     const int32_t likeliest = found.best[0].ids[0];
     o.ends = &likeliest;
     o.n_ends = 1;
-    assert_int_equal(qkv_search(m, source, 1, 3, NULL, &o, &found), QKV_OK);
+    assert_int_equal(qkv_beam_search(m, source, 1, 3, NULL, &o, &found), QKV_OK);
     assert_int_equal(found.best[0].n, 0);
     o.min_length = 3;
-    assert_int_equal(qkv_search(m, source, 1, 3, NULL, &o, &found), QKV_OK);
+    assert_int_equal(qkv_beam_search(m, source, 1, 3, NULL, &o, &found), QKV_OK);
     assert_true(found.best[0].n >= 3);
     qkv_search_result_free(&found);
     qkv_model_free(m);
@@ -286,7 +286,7 @@ static void summaries_in_parts(void **state)
 {
     (void)state;
     qkv_model *m = golden_with("t5", of_none, false, 0);
-    const qkv_summary_params *said = &qkv_model_info_of(m)->summary;
+    const qkv_summary_params *said = &qkv_model_get_info(m)->summary;
     assert_string_equal(said->prefix, "summarize: ");
     assert_true(said->beam == 4 && said->no_repeat == 3 && said->max_length == 200 && said->min_length == 30);
     const qkv_translate_opts as_said = {
@@ -382,8 +382,8 @@ static void files_of_m2m(void **state)
     assert_int_equal(json_dump_file(map, in_folder("special_tokens_map.json"), 0), 0);
     qkv_tokenizer *source = NULL, *target = NULL;
     assert_int_equal(qkv_tokenizers_load(folder, &source, &target), QKV_OK);
-    assert_int_equal(qkv_tokenizer_size(source), 7);
-    assert_int_equal(qkv_tokenizer_find(source, "__de__"), 6);
+    assert_int_equal(qkv_tokenizer_vocab_size(source), 7);
+    assert_int_equal(qkv_tokenizer_id(source, "__de__"), 6);
     assert_true(qkv_tokenizer_is_special(source, 6));
     qkv_tokenizer_free(source);
     json_object_set_new(map, "additional_special_tokens", json_pack("[s]", "the"));

@@ -25,7 +25,7 @@ static qkv_tokenizer *learn(void)
     qkv_tokenizer *t = NULL;
     qkv_status status = w ? QKV_OK : qkv_error_status();
     for (int i = 0; i < 8 && !status; i++) status = qkv_word_counts_add(w, words[i], strlen(words[i]));
-    if (!status) t = qkv_tokenizer_train(w, &(qkv_bpe_opts){ .vocabulary = 290 });
+    if (!status) t = qkv_tokenizer_train(w, &(qkv_tokenizer_opts){ .vocabulary = 290 });
     qkv_word_counts_free(w);
     return t;
 }
@@ -35,18 +35,18 @@ static qkv_tokenizer *learn(void)
 static qkv_model *make_model(void)
 {
     qkv_tokenizer *t = learn();
-    const qkv_transformer_opts o = { .vocabulary = t ? qkv_tokenizer_size(t) : 1,
-                                     .encoder_layers = 1,
-                                     .decoder_layers = 1,
-                                     .dim = 16,
-                                     .heads = 2,
-                                     .d_ff = 32,
-                                     .positions = QKV_POSITION_SINUSOID_HALVES };
+    const qkv_config o = { .vocabulary = t ? qkv_tokenizer_vocab_size(t) : 1,
+                           .encoder_layers = 1,
+                           .decoder_layers = 1,
+                           .dim = 16,
+                           .heads = 2,
+                           .d_ff = 32,
+                           .positions = QKV_POSITION_SINUSOID_HALVES };
     qkv_model *m = t ? qkv_model_new(&o, 3) : NULL;
     if (!m || qkv_model_set_tokenizers(m, t, NULL)) return qkv_model_free(m), qkv_tokenizer_free(t), NULL;
     qkv_params *p = qkv_model_params(m);
     for (int64_t i = 0; i < qkv_params_block(p); i++) qkv_params_data(p)[i] *= 1.7f;
-    float *row = qkv_data(qkv_params_find(p, "embed.weight")) + (int64_t)qkv_tokenizer_find(t, QKV_SPECIAL_END) * 16;
+    float *row = qkv_tensor_data(qkv_params_find(p, "embed.weight")) + (int64_t)qkv_tokenizer_id(t, QKV_SPECIAL_END) * 16;
     for (int i = 0; i < 16; i++) row[i] *= 2.4f;
     return m;
 }
@@ -67,7 +67,7 @@ static int draw_texts(void **state)
 
 /* ---- in a model and its folder ---- */
 
-static float own_penalty(const qkv_model *m) { return qkv_model_info_of(m)->length_penalty; }
+static float own_penalty(const qkv_model *m) { return qkv_model_get_info(m)->length_penalty; }
 
 static char *read_config(const char *of)
 {
@@ -152,18 +152,18 @@ static void handed_on(void **state)
 {
     (void)state;
     qkv_model *m = make_model();
-    qkv_transformer_opts o = *qkv_transformer_options(qkv_model_transformer(m));
+    qkv_config o = *qkv_transformer_options(qkv_model_transformer(m));
     assert_int_equal(qkv_model_set_length_penalty(m, 1.3f), QKV_OK);
-    qkv_model *like = qkv_model_like(m, &o, 1);
+    qkv_model *like = qkv_model_adapt(m, &o, 1);
     assert_true(own_penalty(like) == 1.3f);
     qkv_model_free(like);
     o.decoder_layers = 0;
-    like = qkv_model_like(m, &o, 1);
+    like = qkv_model_adapt(m, &o, 1);
     assert_true(own_penalty(like) == 0);
     assert_int_equal(qkv_model_set_length_penalty(like, 1), QKV_USAGE);
     qkv_model_free(like);
     m = again(m, "marian", "marian");
-    assert_string_equal(qkv_model_info_of(m)->family, "marian");
+    assert_string_equal(qkv_model_get_info(m)->family, "marian");
     assert_true(own_penalty(m) == 0);
     assert_int_equal(qkv_model_set_length_penalty(m, 1), QKV_OK); /* what none stands for, here */
     assert_true(own_penalty(m) == 0);
@@ -172,8 +172,8 @@ static void handed_on(void **state)
     assert_true(own_penalty(m) == 0.6f);
     o = *qkv_transformer_options(qkv_model_transformer(m));
     o.positions = QKV_POSITION_SINUSOID; /* which Marian does not have */
-    like = qkv_model_like(m, &o, 1);
-    assert_string_equal(qkv_model_info_of(like)->family, "qkv");
+    like = qkv_model_adapt(m, &o, 1);
+    assert_string_equal(qkv_model_get_info(like)->family, "qkv");
     assert_true(own_penalty(like) == 0);
     qkv_model_free(like);
     m = again(m, "ours", "qkv");
@@ -302,14 +302,14 @@ static void same_on_any_threads(void **state)
     qkv_model *m = make_model();
     lines *references = lines_with(m, 1.2f);
     const qkv_fit_length_opts opts = { .tokenizer = QKV_SCORE_TOKENIZER_CHAR, .beam = 3 };
-    qkv_set_threads(1);
+    qkv_set_num_threads(1);
     qkv_length_fit one = fit_to(m, references, &opts);
     for (int threads = 2; threads <= 4; threads *= 2) {
-        qkv_set_threads(threads);
+        qkv_set_num_threads(threads);
         qkv_length_fit more = fit_to(m, references, &opts);
         assert_true(more.length_penalty == one.length_penalty && more.bleu == one.bleu && more.usual_bleu == one.usual_bleu);
     }
-    qkv_set_threads(0);
+    qkv_set_num_threads(0);
     assert_true(one.bleu > one.usual_bleu);
     free(references);
     qkv_model_free(m);

@@ -18,66 +18,66 @@
 #include "failing.h"
 #include "io/safetensors.h"
 
-static const qkv_transformer_opts tiny = { .size = sizeof(qkv_transformer_opts),
-                                           .vocabulary = 11,
-                                           .encoder_layers = 1,
-                                           .decoder_layers = 2,
-                                           .dim = 8,
-                                           .heads = 2,
-                                           .d_ff = 12,
-                                           .dropout = 0.1f };
-static const qkv_transformer_opts odd = { .size = sizeof(qkv_transformer_opts),
-                                          .vocabulary = 11,
-                                          .decoder_layers = 1,
-                                          .dim = 8,
-                                          .heads = 4,
-                                          .kv_heads = 2,
-                                          .d_k = 6,
-                                          .d_ff = 12,
-                                          .pre_norm = 1,
-                                          .norm = QKV_NORM_RMS,
-                                          .norm_eps = 1e-6f,
-                                          .activation = QKV_ACTIVATION_SILU_GATED,
-                                          .positions = QKV_POSITION_ROTARY,
-                                          .first_position = 3,
-                                          .rotary_base = 500000,
-                                          .no_bias = 1,
-                                          .untied = 1,
-                                          .unscaled = 1,
-                                          .dropout = 0.3f,
-                                          .attention_dropout = 0.2f,
-                                          .ffn_dropout = 0.15f };
+static const qkv_config tiny = { .size = sizeof(qkv_config),
+                                 .vocabulary = 11,
+                                 .encoder_layers = 1,
+                                 .decoder_layers = 2,
+                                 .dim = 8,
+                                 .heads = 2,
+                                 .d_ff = 12,
+                                 .dropout = 0.1f };
+static const qkv_config odd = { .size = sizeof(qkv_config),
+                                .vocabulary = 11,
+                                .decoder_layers = 1,
+                                .dim = 8,
+                                .heads = 4,
+                                .kv_heads = 2,
+                                .d_k = 6,
+                                .d_ff = 12,
+                                .pre_norm = 1,
+                                .norm = QKV_NORM_RMS,
+                                .norm_eps = 1e-6f,
+                                .activation = QKV_ACTIVATION_SILU_GATED,
+                                .positions = QKV_POSITION_ROTARY,
+                                .first_position = 3,
+                                .rotary_base = 500000,
+                                .no_bias = 1,
+                                .untied = 1,
+                                .unscaled = 1,
+                                .dropout = 0.3f,
+                                .attention_dropout = 0.2f,
+                                .ffn_dropout = 0.15f };
 
-static const qkv_transformer_opts variant = { .size = sizeof(qkv_transformer_opts),
-                                              .vocabulary = 11,
-                                              .encoder_layers = 1,
-                                              .dim = 8,
-                                              .heads = 2,
-                                              .d_ff = 12,
-                                              .activation = QKV_ACTIVATION_GELU,
-                                              .positions = QKV_POSITION_LEARNED,
-                                              .max_positions = 5,
-                                              .unscaled = 1,
-                                              .classes = 3,
-                                              .pooling = QKV_POOLING_FIRST,
-                                              .pooler = QKV_POOLER_RELU,
-                                              .embed_norm = 1,
-                                              .token_types = 2,
-                                              .head = 1,
-                                              .output_bias = 1 };
-static const qkv_transformer_opts scaled = { .size = sizeof(qkv_transformer_opts),
-                                             .vocabulary = 11,
-                                             .decoder_layers = 1,
-                                             .dim = 8,
-                                             .heads = 2,
-                                             .d_ff = 12,
-                                             .positions = QKV_POSITION_ROTARY,
-                                             .no_bias = 1,
-                                             .qkv_bias = 1,
-                                             .rotary_factor = 8,
-                                             .rotary_low = 1,
-                                             .rotary_high = 4,
-                                             .rotary_length = 64 };
+static const qkv_config variant = { .size = sizeof(qkv_config),
+                                    .vocabulary = 11,
+                                    .encoder_layers = 1,
+                                    .dim = 8,
+                                    .heads = 2,
+                                    .d_ff = 12,
+                                    .activation = QKV_ACTIVATION_GELU,
+                                    .positions = QKV_POSITION_LEARNED,
+                                    .max_positions = 5,
+                                    .unscaled = 1,
+                                    .classes = 3,
+                                    .pooling = QKV_POOLING_FIRST,
+                                    .pooler = QKV_POOLER_RELU,
+                                    .embed_norm = 1,
+                                    .token_types = 2,
+                                    .head = 1,
+                                    .output_bias = 1 };
+static const qkv_config scaled = { .size = sizeof(qkv_config),
+                                   .vocabulary = 11,
+                                   .decoder_layers = 1,
+                                   .dim = 8,
+                                   .heads = 2,
+                                   .d_ff = 12,
+                                   .positions = QKV_POSITION_ROTARY,
+                                   .no_bias = 1,
+                                   .qkv_bias = 1,
+                                   .rotary_factor = 8,
+                                   .rotary_low = 1,
+                                   .rotary_high = 4,
+                                   .rotary_length = 64 };
 
 /* ---- a folder of its own for every test ---- */
 
@@ -101,7 +101,7 @@ static int remove_folder(void **state)
     return system(command);
 }
 
-static void save(const qkv_transformer_opts *o)
+static void save(const qkv_config *o)
 {
     qkv_model *m = qkv_model_new(o, 7);
     assert_non_null(m);
@@ -133,7 +133,7 @@ static void write_text(const char *path, const char *text)
 static void round_trip(void **state)
 {
     (void)state;
-    const qkv_transformer_opts *all[] = { &tiny, &odd, &variant, &scaled };
+    const qkv_config *all[] = { &tiny, &odd, &variant, &scaled };
     for (int i = 0; i < 4; i++) {
         save(all[i]);
         qkv_model *first = qkv_model_new(all[i], 7), *m = qkv_model_load(folder);
@@ -363,7 +363,7 @@ static void every_dimension_counts(void **state)
     assert_non_null(qkv_params_add(other, "w", QKV_MAX_DIMS, shape, QKV_INIT_NORMAL, 1));
     assert_int_equal(qkv_params_save(p, weights_path), QKV_OK);
     if (qkv_params_load(q, weights_path)) fail_msg("%s", qkv_error());
-    assert_memory_equal(qkv_data(a), qkv_data(b), 2 * sizeof(float));
+    assert_memory_equal(qkv_tensor_data(a), qkv_tensor_data(b), 2 * sizeof(float));
     assert_int_equal(qkv_params_load(other, weights_path), QKV_FORMAT);
     qkv_params_free(p);
     qkv_params_free(q);
@@ -419,18 +419,18 @@ static void values_that_are_not_saved(void **state)
     save(&tiny);
     qkv_model *m = qkv_model_new(&tiny, 8);
     qkv_params *p = qkv_model_params(m);
-    const qkv_tensor *last = qkv_params_tensor(p, qkv_params_tensors(p) - 1);
+    const qkv_tensor *last = qkv_params_at(p, qkv_params_size(p) - 1);
     use_failing_files(0); /* none may be called */
-    for (int64_t k = 0; k < qkv_count(last); k++) {
-        float was = qkv_data(last)[k];
-        qkv_data(last)[k] = values[k % 3];
+    for (int64_t k = 0; k < qkv_tensor_count(last); k++) {
+        float was = qkv_tensor_data(last)[k];
+        qkv_tensor_data(last)[k] = values[k % 3];
         assert_int_equal(qkv_model_save(m, folder), QKV_NUMERIC);
-        assert_non_null(strstr(qkv_error(), qkv_params_name(p, qkv_params_tensors(p) - 1)));
-        qkv_data(last)[k] = was;
+        assert_non_null(strstr(qkv_error(), qkv_params_name(p, qkv_params_size(p) - 1)));
+        qkv_tensor_data(last)[k] = was;
     }
     assert_false(failing.failed);
     qkv__set_files(NULL);
-    qkv_data(last)[0] = FLT_MAX;
+    qkv_tensor_data(last)[0] = FLT_MAX;
     assert_int_equal(qkv_model_save(m, folder), QKV_OK);
     qkv_model_free(m);
 }
@@ -487,7 +487,7 @@ static void files_that_change(void **state)
 static void models_in_memory(void **state)
 {
     (void)state;
-    const qkv_transformer_opts wide = { .vocabulary = 64, .encoder_layers = 1, .dim = 64, .heads = 2, .d_ff = 256 };
+    const qkv_config wide = { .vocabulary = 64, .encoder_layers = 1, .dim = 64, .heads = 2, .d_ff = 256 };
     char other[96], saved[128];
     snprintf(other, sizeof other, "%s/saved", folder);
     snprintf(saved, sizeof saved, "%s/model.safetensors", other);
@@ -525,9 +525,9 @@ static void schedules(void **state)
         int64_t step;
         double lr;
     } rows[] = {
-        { { .kind = QKV_SCHEDULE_PAPER, .lr = 1, .warmup = 4000, .dim = 512 }, 1, 1.746928107421711e-07 },
-        { { .kind = QKV_SCHEDULE_PAPER, .lr = 1, .warmup = 4000, .dim = 512 }, 4000, 6.987712429686843e-04 },
-        { { .kind = QKV_SCHEDULE_PAPER, .lr = 1, .warmup = 4000, .dim = 512 }, 16000, 3.4938562148434214e-04 },
+        { { .kind = QKV_SCHEDULE_INVERSE_SQRT, .lr = 1, .warmup = 4000, .dim = 512 }, 1, 1.746928107421711e-07 },
+        { { .kind = QKV_SCHEDULE_INVERSE_SQRT, .lr = 1, .warmup = 4000, .dim = 512 }, 4000, 6.987712429686843e-04 },
+        { { .kind = QKV_SCHEDULE_INVERSE_SQRT, .lr = 1, .warmup = 4000, .dim = 512 }, 16000, 3.4938562148434214e-04 },
         { { .kind = QKV_SCHEDULE_CONSTANT, .lr = 0.5 }, 1, 0.5 },
         { { .kind = QKV_SCHEDULE_CONSTANT, .lr = 0.5, .warmup = 10 }, 4, 0.2 },
         { { .kind = QKV_SCHEDULE_CONSTANT, .lr = 0.5, .warmup = 10 }, 1000, 0.5 },
@@ -554,8 +554,8 @@ static void bad_schedules(void **state)
         { .lr = NAN },
         { .lr = -1 },
         { .lr = 1, .warmup = -1 },
-        { .kind = QKV_SCHEDULE_PAPER, .lr = 1, .dim = 512 },
-        { .kind = QKV_SCHEDULE_PAPER, .lr = 1, .warmup = 10 },
+        { .kind = QKV_SCHEDULE_INVERSE_SQRT, .lr = 1, .dim = 512 },
+        { .kind = QKV_SCHEDULE_INVERSE_SQRT, .lr = 1, .warmup = 10 },
         { .kind = QKV_SCHEDULE_LINEAR, .lr = 1, .warmup = 10, .steps = 10 },
         { .kind = QKV_SCHEDULE_COSINE, .lr = 1, .steps = 10, .last = 2 },
     };
@@ -567,7 +567,7 @@ static void bad_schedules(void **state)
 static void positions_of_a_model(void **state)
 {
     (void)state;
-    qkv_transformer_opts o = { .vocabulary = 8, .encoder_layers = 1, .dim = 4, .heads = 1, .d_ff = 4, .first_position = 2 };
+    qkv_config o = { .vocabulary = 8, .encoder_layers = 1, .dim = 4, .heads = 1, .d_ff = 4, .first_position = 2 };
     qkv_array table = { 0 };
     qkv_model *m = qkv_model_new(&o, 1);
     assert_int_equal(qkv_model_positions(m, QKV_SIDE_SOURCE, 3, &table), QKV_OK);
@@ -577,7 +577,7 @@ static void positions_of_a_model(void **state)
     qkv_model_free(m);
     o.positions = QKV_POSITION_LEARNED, o.max_positions = 5;
     m = qkv_model_new(&o, 1);
-    const float *weight = qkv_data(qkv_params_find(qkv_model_params(m), "encoder.positions.weight"));
+    const float *weight = qkv_tensor_data(qkv_params_find(qkv_model_params(m), "encoder.positions.weight"));
     assert_int_equal(qkv_model_positions(m, QKV_SIDE_SOURCE, 0, &table), QKV_OK);
     assert_int_equal(table.shape[0], 7); /* first_position rows before them */
     assert_memory_equal(table.data, weight, 28 * sizeof *weight);

@@ -16,14 +16,14 @@
 #include "nn/ngrams.h"
 
 enum { VOCABULARY = 12, SLOTS = 4096, CLASSES = 3, TEXTS = 6, LENGTH = 4, OF_TEXT = 2 * CLASSES };
-static const qkv_transformer_opts opts = { .size = sizeof opts,
-                                           .vocabulary = VOCABULARY,
-                                           .encoder_layers = 1,
-                                           .dim = 8,
-                                           .heads = 2,
-                                           .d_ff = 8,
-                                           .classes = CLASSES,
-                                           .ngrams = SLOTS };
+static const qkv_config opts = { .size = sizeof opts,
+                                 .vocabulary = VOCABULARY,
+                                 .encoder_layers = 1,
+                                 .dim = 8,
+                                 .heads = 2,
+                                 .d_ff = 8,
+                                 .classes = CLASSES,
+                                 .ngrams = SLOTS };
 static const int32_t texts[TEXTS][LENGTH] = { { 5, 6, 7, 2 }, { 5, 5, 8, 2 },  { 9, 6, 7, 2 },
                                               { 9, 8, 6, 2 }, { 10, 5, 6, 2 }, { 10, 11, 7, 2 } };
 static const int32_t classes[TEXTS] = { 0, 0, 1, 1, 2, 2 };
@@ -34,7 +34,7 @@ static qkv_model *counted_model(double overlap)
     assert_non_null(m);
     const qkv_transformer *x = qkv_model_transformer(m);
     lcg_state = 5;
-    lcg_fill(qkv_data(x->classifier.weight), CLASSES * 8); /* which begins as 0 */
+    lcg_fill(qkv_tensor_data(x->classifier.weight), CLASSES * 8); /* which begins as 0 */
     qkv__ngrams_clear(x);
     for (int i = 0; i < TEXTS; i++) assert_int_equal(qkv__ngrams_count(x, texts[i], LENGTH, classes[i]), QKV_OK);
     qkv__ngrams_finish(x, overlap);
@@ -134,7 +134,7 @@ static void weights_fit_best(void **state)
         of[i] = i % 2 ? i / 2 % CLASSES : s[0] > s[2] ? (s[0] > s[4] ? 0 : 2) : s[2] > s[4] ? 1 : 2;
     }
     qkv__ngrams_fit(x, said, of, FITTED);
-    const float *w = qkv_data(x->ngram_weights);
+    const float *w = qkv_tensor_data(x->ngram_weights);
     assert_true(w[0] > 1.1f && w[0] < 4 && w[1] > 0.25f && w[1] < 0.8f);
     const double least = fit_loss(said, of, (double[]){ (double)w[0], (double)w[1] });
     for (int i = 0; i < 4; i++) {
@@ -177,7 +177,7 @@ static void attention_learns_alone_too(void **state)
     const qkv_batch b = {
         .rows = TEXTS, .source_length = LENGTH, .target_length = 1, .source = ids, .labels = of, .source_lengths = lengths
     };
-    const qkv_objective o = qkv_classifying(NULL, CLASSES);
+    const qkv_loss o = qkv_loss_classification(NULL, CLASSES);
     for (int overlaps = 0; overlaps < 2; overlaps++) {
         const double overlap = overlaps ? 0.375 : 0;
         qkv_model *m = counted_model(overlap);
@@ -189,8 +189,8 @@ static void attention_learns_alone_too(void **state)
             qkv_tensor *alone = qkv_transformer_classify(x, qkv_transformer_encode(x, t, ids, TEXTS, LENGTH, lengths), lengths);
             const qkv_tensor *both = qkv__ngrams_add(x, alone, &s, trains ? of : NULL);
             double a = trains ? overlap : 0;
-            double wanted = (1 - a) * cross_entropy(qkv_data(both)) + a * cross_entropy(qkv_data(alone));
-            assert_true(fabs((double)qkv_item(o.loss(&o, m, t, &b, 0)) - wanted) < 1e-5);
+            double wanted = (1 - a) * cross_entropy(qkv_tensor_data(both)) + a * cross_entropy(qkv_tensor_data(alone));
+            assert_true(fabs((double)qkv_tensor_item(o.loss(&o, m, t, &b, 0)) - wanted) < 1e-5);
             qkv_tape_free(t);
         }
         qkv_model_free(m);

@@ -26,15 +26,15 @@ static void close_to(const char *what, const float *ours, const double *expected
 static void fill_weights(qkv_params *p)
 {
     lcg_state = 1;
-    for (int i = 0; i < qkv_params_tensors(p); i++)
-        lcg_fill(qkv_data(qkv_params_tensor(p, i)), qkv_count(qkv_params_tensor(p, i)));
+    for (int i = 0; i < qkv_params_size(p); i++)
+        lcg_fill(qkv_tensor_data(qkv_params_at(p, i)), qkv_tensor_count(qkv_params_at(p, i)));
 }
 
 static qkv_tensor *random_variable(qkv_tape *t, int64_t a, int64_t b, int64_t c)
 {
     qkv_tensor *x = qkv_variable(t, QKV_SHAPE(a, b, c), NULL);
     assert_non_null(x);
-    lcg_fill(qkv_data(x), qkv_count(x));
+    lcg_fill(qkv_tensor_data(x), qkv_tensor_count(x));
     return x;
 }
 
@@ -51,11 +51,11 @@ static void self_attention_equals_pytorch(void **state)
     qkv_tensor *result = qkv_mha_forward(&m, x, x, QKV_CAUSAL);
     qkv_tensor *weight = random_variable(t, 2, 3, 8);
     assert_int_equal(qkv_backward(qkv_sum(qkv_mul(result, weight))), QKV_OK);
-    close_to("result", qkv_data(result), self_result, 48, 1e-5);
-    close_to("dx", qkv_grad(x), self_dx, 48, 1e-4);
-    close_to("dWq", qkv_grad(m.q.weight), self_dqkv, 64, 1e-4);
-    close_to("dWk", qkv_grad(m.k.weight), self_dqkv + 64, 64, 1e-4);
-    close_to("dWv", qkv_grad(m.v.weight), self_dqkv + 128, 64, 1e-4);
+    close_to("result", qkv_tensor_data(result), self_result, 48, 1e-5);
+    close_to("dx", qkv_tensor_grad(x), self_dx, 48, 1e-4);
+    close_to("dWq", qkv_tensor_grad(m.q.weight), self_dqkv, 64, 1e-4);
+    close_to("dWk", qkv_tensor_grad(m.k.weight), self_dqkv + 64, 64, 1e-4);
+    close_to("dWv", qkv_tensor_grad(m.v.weight), self_dqkv + 128, 64, 1e-4);
     qkv_tape_free(t);
     qkv_params_free(p);
 }
@@ -72,10 +72,10 @@ static void cross_attention_equals_pytorch(void **state)
     qkv_tensor *result = qkv_mha_forward(&m, x, y, (qkv_mask){ .key_lengths = lengths });
     qkv_tensor *weight = random_variable(t, 2, 3, 8);
     assert_int_equal(qkv_backward(qkv_sum(qkv_mul(result, weight))), QKV_OK);
-    close_to("result", qkv_data(result), cross_result, 48, 1e-5);
-    close_to("dx", qkv_grad(x), cross_dx, 48, 1e-4);
-    close_to("dy", qkv_grad(y), cross_dy, 48, 1e-4);
-    close_to("dWk", qkv_grad(m.k.weight), cross_dk, 48, 1e-4);
+    close_to("result", qkv_tensor_data(result), cross_result, 48, 1e-5);
+    close_to("dx", qkv_tensor_grad(x), cross_dx, 48, 1e-4);
+    close_to("dy", qkv_tensor_grad(y), cross_dy, 48, 1e-4);
+    close_to("dWk", qkv_tensor_grad(m.k.weight), cross_dk, 48, 1e-4);
     qkv_tape_free(t);
     qkv_params_free(p);
 }
@@ -83,9 +83,9 @@ static void cross_attention_equals_pytorch(void **state)
 /* row . w^T + b, one number of it */
 static double affine(const qkv_linear *l, const float *row, int64_t out)
 {
-    int64_t in = qkv_dim(l->weight, 1);
-    double sum = l->bias ? (double)qkv_data(l->bias)[out] : 0;
-    for (int64_t i = 0; i < in; i++) sum += (double)row[i] * (double)qkv_data(l->weight)[out * in + i];
+    int64_t in = qkv_tensor_dim(l->weight, 1);
+    double sum = l->bias ? (double)qkv_tensor_data(l->bias)[out] : 0;
+    for (int64_t i = 0; i < in; i++) sum += (double)row[i] * (double)qkv_tensor_data(l->weight)[out * in + i];
     return sum;
 }
 
@@ -93,11 +93,11 @@ static double affine(const qkv_linear *l, const float *row, int64_t out)
 static void plain_head(const qkv_mha *m, int64_t head, const float *query, const qkv_tensor *y, int64_t b, int64_t visible,
                        double *out)
 {
-    int64_t d_k = qkv_dim(m->q.weight, 0) / m->heads, d_v = qkv_dim(m->out.weight, 1) / m->heads;
-    int64_t shared = head / (m->heads / m->kv_heads), keys = qkv_dim(y, 1), width = qkv_dim(y, 2);
+    int64_t d_k = qkv_tensor_dim(m->q.weight, 0) / m->heads, d_v = qkv_tensor_dim(m->out.weight, 1) / m->heads;
+    int64_t shared = head / (m->heads / m->kv_heads), keys = qkv_tensor_dim(y, 1), width = qkv_tensor_dim(y, 2);
     double weights[16], total = 0;
     for (int64_t j = 0; j < visible; j++) {
-        const float *key = qkv_data(y) + (b * keys + j) * width;
+        const float *key = qkv_tensor_data(y) + (b * keys + j) * width;
         double score = 0;
         for (int64_t d = 0; d < d_k; d++) score += affine(&m->q, query, head * d_k + d) * affine(&m->k, key, shared * d_k + d);
         total += weights[j] = exp(score / sqrt((double)d_k));
@@ -105,7 +105,7 @@ static void plain_head(const qkv_mha *m, int64_t head, const float *query, const
     for (int64_t d = 0; d < d_v; d++) {
         out[d] = 0;
         for (int64_t j = 0; j < visible; j++)
-            out[d] += weights[j] / total * affine(&m->v, qkv_data(y) + (b * keys + j) * width, shared * d_v + d);
+            out[d] += weights[j] / total * affine(&m->v, qkv_tensor_data(y) + (b * keys + j) * width, shared * d_v + d);
     }
 }
 
@@ -120,16 +120,17 @@ static void check_against_definition(const qkv_mha_opts *opts, int64_t queries, 
     qkv_tensor *y = random_variable(t, 2, keys, opts->kv_dim ? opts->kv_dim : opts->dim);
     const qkv_tensor *result = qkv_mha_forward(&m, x, y, (qkv_mask){ .causal = causal });
     assert_int_equal(qkv_tape_status(t), QKV_OK);
-    int64_t all = qkv_dim(m.out.weight, 1), d_v = all / m.heads;
+    int64_t all = qkv_tensor_dim(m.out.weight, 1), d_v = all / m.heads;
     for (int64_t row = 0; row < 2 * queries; row++) {
         int64_t b = row / queries, visible = causal ? row % queries + keys - queries + 1 : keys;
         double heads[64], expected[64];
-        for (int64_t h = 0; h < m.heads; h++) plain_head(&m, h, qkv_data(x) + row * opts->dim, y, b, visible, heads + h * d_v);
+        for (int64_t h = 0; h < m.heads; h++)
+            plain_head(&m, h, qkv_tensor_data(x) + row * opts->dim, y, b, visible, heads + h * d_v);
         for (int64_t i = 0; i < opts->dim; i++) {
-            expected[i] = m.out.bias ? (double)qkv_data(m.out.bias)[i] : 0;
-            for (int64_t j = 0; j < all; j++) expected[i] += heads[j] * (double)qkv_data(m.out.weight)[i * all + j];
+            expected[i] = m.out.bias ? (double)qkv_tensor_data(m.out.bias)[i] : 0;
+            for (int64_t j = 0; j < all; j++) expected[i] += heads[j] * (double)qkv_tensor_data(m.out.weight)[i * all + j];
         }
-        close_to("result", qkv_data(result) + row * opts->dim, expected, opts->dim, 1e-5);
+        close_to("result", qkv_tensor_data(result) + row * opts->dim, expected, opts->dim, 1e-5);
     }
     qkv_tape_free(t);
     qkv_params_free(p);
@@ -168,7 +169,7 @@ static void attention_refuses(void **state)
         assert_null(m.q.weight);
         assert_int_equal(qkv_params_status(p), QKV_USAGE);
         if (!strstr(qkv_error(), cases[i].says) || !strstr(qkv_error(), "\"att\"")) fail_msg("%s", qkv_error());
-        assert_int_equal(qkv_params_tensors(p), 0);
+        assert_int_equal(qkv_params_size(p), 0);
         qkv_params_free(p);
     }
 }
@@ -182,7 +183,7 @@ static void failed_layers_do_not_compute(void **state)
     qkv_params_add(p, "n.bias", QKV_SHAPE(4), QKV_INIT_ZERO, 0);
     qkv_linear l = qkv_linear_new(p, "l", 4, 4);
     qkv_norm n = qkv_norm_new(p, "n", 4);
-    qkv_embed e = qkv_embed_new(p, "e", 0, 4);
+    qkv_embedding e = qkv_embedding_new(p, "e", 0, 4);
     qkv_positions pos = qkv_positions_new(p, "pos", 4, -1);
     qkv_mha m = qkv_mha_new(p, "m", 4, 3);
     assert_int_equal(qkv_params_status(p), QKV_USAGE);
@@ -193,7 +194,7 @@ static void failed_layers_do_not_compute(void **state)
         qkv_tensor *x = qkv_variable(t, QKV_SHAPE(1, 1, 4), NULL);
         const qkv_tensor *y = i == 0   ? qkv_linear_forward(&l, x)
                               : i == 1 ? qkv_norm_forward(&n, x)
-                              : i == 2 ? qkv_embed_forward(&e, t, &id, 1, 1)
+                              : i == 2 ? qkv_embedding_forward(&e, t, &id, 1, 1)
                               : i == 3 ? qkv_positions_forward(&pos, t, 0, 1)
                                        : qkv_mha_forward(&m, x, x, QKV_NO_MASK);
         assert_null(y);
@@ -220,12 +221,13 @@ static void sinusoids(void **state)
     qkv_tape *t = qkv_tape_new(NULL);
     const qkv_tensor *table = qkv_sinusoid(t, 0, 5, 4, 0);
     const double first[4] = { 0, 1, 0, 1 }, fifth[4] = { -0.7568, -0.6536, 0.0400, 0.9992 };
-    close_to("PE(0)", qkv_data(table), first, 4, 1e-7);
-    for (int i = 0; i < 4; i++) assert_true(fabs((double)qkv_data(table)[16 + i] - fifth[i]) <= 0.5e-4);
+    close_to("PE(0)", qkv_tensor_data(table), first, 4, 1e-7);
+    for (int i = 0; i < 4; i++) assert_true(fabs((double)qkv_tensor_data(table)[16 + i] - fifth[i]) <= 0.5e-4);
     const qkv_tensor *later = qkv_sinusoid(t, 4, 1, 4, 0);
-    assert_memory_equal(qkv_data(later), qkv_data(table) + 16, 4 * sizeof(float));
+    assert_memory_equal(qkv_tensor_data(later), qkv_tensor_data(table) + 16, 4 * sizeof(float));
     for (int dim = 4; dim <= 5; dim++) { /* an odd one has one more sine than cosines */
-        const float *pairs = qkv_data(qkv_sinusoid(t, 3, 2, dim, 0)), *halves = qkv_data(qkv_sinusoid(t, 3, 2, dim, 1));
+        const float *pairs = qkv_tensor_data(qkv_sinusoid(t, 3, 2, dim, 0)),
+                    *halves = qkv_tensor_data(qkv_sinusoid(t, 3, 2, dim, 1));
         int sines = (dim + 1) / 2;
         for (int row = 0; row < 2; row++)
             for (int i = 0; i < dim; i++)
@@ -244,10 +246,10 @@ static void learned_positions(void **state)
     qkv_tape *t = qkv_tape_new(NULL);
     qkv_positions pos = qkv_positions_new(p, "pos", 6, 3);
     qkv_tensor *rows = qkv_positions_forward(&pos, t, 2, 3);
-    assert_true(qkv_dim(rows, 0) == 3 && qkv_dim(rows, 1) == 3);
-    assert_memory_equal(qkv_data(rows), qkv_data(pos.weight) + 6, 9 * sizeof(float));
+    assert_true(qkv_tensor_dim(rows, 0) == 3 && qkv_tensor_dim(rows, 1) == 3);
+    assert_memory_equal(qkv_tensor_data(rows), qkv_tensor_data(pos.weight) + 6, 9 * sizeof(float));
     assert_int_equal(qkv_backward(qkv_sum(rows)), QKV_OK);
-    for (int i = 0; i < 18; i++) assert_true(qkv_grad(pos.weight)[i] == (i >= 6 && i < 15 ? 1.0f : 0.0f));
+    for (int i = 0; i < 18; i++) assert_true(qkv_tensor_grad(pos.weight)[i] == (i >= 6 && i < 15 ? 1.0f : 0.0f));
     const int64_t bad[][2] = { { 0, 7 }, { 4, 3 }, { 7, 0 }, { -1, 2 }, { 1, -1 }, { INT64_MAX, INT64_MAX } };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         qkv_tape_reset(t);
@@ -263,20 +265,21 @@ static void embedding_and_norm(void **state)
     (void)state;
     qkv_params *p = qkv_params_new(1);
     qkv_tape *t = qkv_tape_new(NULL);
-    qkv_embed e = qkv_embed_new(p, "tok", 7, 5);
+    qkv_embedding e = qkv_embedding_new(p, "tok", 7, 5);
     qkv_norm n = qkv_norm_new(p, "norm", 5);
     const int32_t ids[] = { 3, 0, 6, 3 };
-    qkv_tensor *h = qkv_embed_forward(&e, t, ids, 2, 2);
-    assert_true(qkv_ndim(h) == 3 && qkv_dim(h, 0) == 2 && qkv_dim(h, 1) == 2 && qkv_dim(h, 2) == 5);
-    for (int i = 0; i < 4; i++) assert_memory_equal(qkv_data(h) + 5 * i, qkv_data(e.weight) + 5 * ids[i], 5 * sizeof(float));
+    qkv_tensor *h = qkv_embedding_forward(&e, t, ids, 2, 2);
+    assert_true(qkv_tensor_ndim(h) == 3 && qkv_tensor_dim(h, 0) == 2 && qkv_tensor_dim(h, 1) == 2 && qkv_tensor_dim(h, 2) == 5);
+    for (int i = 0; i < 4; i++)
+        assert_memory_equal(qkv_tensor_data(h) + 5 * i, qkv_tensor_data(e.weight) + 5 * ids[i], 5 * sizeof(float));
     assert_int_equal(qkv_backward(qkv_sum(h)), QKV_OK);
     const float seen[] = { 1, 0, 0, 2, 0, 0, 1 }; /* how often each token is there */
-    for (int i = 0; i < 35; i++) assert_true(qkv_grad(e.weight)[i] == seen[i / 5]);
+    for (int i = 0; i < 35; i++) assert_true(qkv_tensor_grad(e.weight)[i] == seen[i / 5]);
 
     const float heights[] = { 140, 150, 160, 170, 180 };
     const double expected[] = { -1.4142, -0.7071, 0, 0.7071, 1.4142 };
     qkv_tensor *y = qkv_norm_forward(&n, qkv_constant(t, QKV_SHAPE(1, 5), heights));
-    for (int i = 0; i < 5; i++) assert_true(fabs((double)qkv_data(y)[i] - expected[i]) <= 0.5e-4);
+    for (int i = 0; i < 5; i++) assert_true(fabs((double)qkv_tensor_data(y)[i] - expected[i]) <= 0.5e-4);
     qkv_tape_free(t);
     qkv_params_free(p);
 }
@@ -296,8 +299,8 @@ static void padding_masks_hide_keys(void **state)
     const qkv_tensor *a = qkv_attention(x, x, x, (qkv_mask){ .keep = keep, .keep_shape = { 2, 1, 1, 5 } });
     const qkv_tensor *b = qkv_attention(x, x, x, (qkv_mask){ .key_lengths = lengths });
     assert_int_equal(qkv_tape_status(t), QKV_OK);
-    assert_memory_equal(qkv_data(a), qkv_data(b), 40 * sizeof(float));
-    const float *weights = qkv_data(qkv_tape_attention(t, 0));
+    assert_memory_equal(qkv_tensor_data(a), qkv_tensor_data(b), 40 * sizeof(float));
+    const float *weights = qkv_tensor_data(qkv_tape_attention(t, 0));
     for (int i = 0; i < 50; i++) assert_int_equal(weights[i] > 0, ids[i / 25 * 5 + i % 5] != 0);
     qkv_tape_free(t);
 }
@@ -310,17 +313,17 @@ static void the_line(void **state)
     const float xs[] = { 0, 1, 2, 3, 4 }, ys[] = { 1, 3, 5, 7, 9 };
     qkv_params *p = qkv_params_new(1);
     qkv_linear l = qkv_linear_new(p, "line", 1, 1);
-    qkv_data(l.weight)[0] = 0;
+    qkv_tensor_data(l.weight)[0] = 0;
     qkv_optimizer *o = qkv_optimizer_new(p, &(qkv_optimizer_opts){ .rule = QKV_OPTIMIZER_SGD, .lr = 0.01f });
     qkv_tape *t = qkv_tape_new(NULL);
     for (int step = 0; step <= 80; step++) {
         qkv_tensor *x = qkv_constant(t, QKV_SHAPE(5, 1), xs), *y = qkv_constant(t, QKV_SHAPE(5, 1), ys);
-        qkv_tensor *loss = qkv_mean_squared_error(qkv_linear_forward(&l, x), y);
+        qkv_tensor *loss = qkv_mse(qkv_linear_forward(&l, x), y);
         assert_int_equal(qkv_backward(loss), QKV_OK);
         assert_int_equal(qkv_optimizer_step(o), QKV_OK);
         char line[64];
-        snprintf(line, sizeof line, "%.2f %.2f %.3f", (double)qkv_item(l.weight), (double)qkv_item(l.bias),
-                 (double)qkv_item(loss));
+        snprintf(line, sizeof line, "%.2f %.2f %.3f", (double)qkv_tensor_item(l.weight), (double)qkv_tensor_item(l.bias),
+                 (double)qkv_tensor_item(loss));
         if (step % 20 == 0) assert_string_equal(line, expected[step / 20]);
         qkv_tape_reset(t);
     }

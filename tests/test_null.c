@@ -36,7 +36,7 @@ static struct {
     qkv_tensor *tensor;
     qkv_params *params;
     qkv_linear linear;
-    qkv_embed embed;
+    qkv_embedding embed;
     qkv_norm norm;
     qkv_positions positions;
     qkv_mha mha;
@@ -48,9 +48,9 @@ static struct {
     qkv_model *talker;
     qkv_chat *chat;
     qkv_chat_template *chat_template;
-    qkv_pairs *pairs;
+    qkv_dataset *pairs;
     qkv_shortlist *shortlist;
-    qkv_epoch *epoch;
+    qkv_loader *epoch;
     qkv_trainer *trainer;
     qkv_training *training;
     qkv_attention_capture attended;
@@ -77,6 +77,7 @@ static qkv_status each_labelled(void *data, const qkv_labelled *x) { return (voi
 #define V_float 1.0f
 #define V_double 1.0
 #define V_int 1
+#define V_unsigned 1
 #define V_int32_t 1
 #define V_int64_t 1
 #define V_size_t 1
@@ -113,7 +114,7 @@ static qkv_status each_labelled(void *data, const qkv_labelled *x) { return (voi
 #define V_qkv_params_P it.params
 #define V_const_qkv_params_P it.params
 #define V_const_qkv_linear_P &it.linear
-#define V_const_qkv_embed_P &it.embed
+#define V_const_qkv_embedding_P &it.embed
 #define V_const_qkv_norm_P &it.norm
 #define V_const_qkv_positions_P &it.positions
 #define V_const_qkv_mha_P &it.mha
@@ -135,9 +136,9 @@ static qkv_status each_labelled(void *data, const qkv_labelled *x) { return (voi
 #define V_qkv_tokenizer_P_P (qkv_tokenizer *[]){ NULL }
 #define V_qkv_word_counts_P it.words
 #define V_const_qkv_word_counts_P it.words
-#define V_qkv_pairs_P it.pairs
-#define V_const_qkv_pairs_P it.pairs
-#define V_const_qkv_epoch_P it.epoch
+#define V_qkv_dataset_P it.pairs
+#define V_const_qkv_dataset_P it.pairs
+#define V_const_qkv_loader_P it.epoch
 #define V_qkv_trainer_P it.trainer
 #define V_const_qkv_trainer_P it.trainer
 #define V_const_qkv_attention_capture_P &it.attended
@@ -150,10 +151,10 @@ static qkv_status each_labelled(void *data, const qkv_labelled *x) { return (voi
 #define V_qkv_batch_P ZERO(qkv_batch)
 #define V_const_qkv_batch_P ZERO(qkv_batch)
 #define V_qkv_class_score_P ZERO(qkv_class_score)
-#define V_qkv_classes_score_P ZERO(qkv_classes_score)
+#define V_qkv_class_scores_P ZERO(qkv_class_scores)
 #define V_qkv_labels_score_P ZERO(qkv_labels_score)
-#define V_qkv_numbers_score_P ZERO(qkv_numbers_score)
-#define V_const_qkv_numbers_score_P ZERO(qkv_numbers_score)
+#define V_qkv_regression_score_P ZERO(qkv_regression_score)
+#define V_const_qkv_regression_score_P ZERO(qkv_regression_score)
 #define V_qkv_labelled_score_P ZERO(qkv_labelled_score)
 #define V_qkv_neighbour_P ZERO(qkv_neighbour)
 #define V_qkv_confusion_P ZERO(qkv_confusion)
@@ -161,8 +162,8 @@ static qkv_status each_labelled(void *data, const qkv_labelled *x) { return (voi
 #define V_const_qkv_matrix_P ZERO(qkv_matrix)
 #define V_const_qkv_translations_P ZERO(qkv_translations)
 #define V_int64_t_P (int64_t[4]){ 0 }
-#define V_const_qkv_run_opts_P ZERO(qkv_run_opts)
-#define V_qkv_run_result_P ZERO(qkv_run_result)
+#define V_const_qkv_train_opts_P ZERO(qkv_train_opts)
+#define V_qkv_train_result_P ZERO(qkv_train_result)
 #define V_qkv_run_plan_P ZERO(qkv_run_plan)
 #define V_qkv_training_P it.training
 #define V_const_qkv_training_P it.training
@@ -191,7 +192,7 @@ static qkv_status each_labelled(void *data, const qkv_labelled *x) { return (voi
 #define V_const_qkv_model_comparison_P ZERO(qkv_model_comparison)
 #define V_const_qkv_ids_P ZERO(qkv_ids)
 #define V_qkv_lines_read_P ZERO(qkv_lines_read)
-#define V_qkv_progress_P ZERO(qkv_progress)
+#define V_qkv_train_state_P ZERO(qkv_train_state)
 #define V_qkv_matrix_P ZERO(qkv_matrix)
 #define V_qkv_span_P ZERO(qkv_span)
 #define V_qkv_measured_P ZERO(qkv_measured)
@@ -200,8 +201,9 @@ static qkv_status each_labelled(void *data, const qkv_labelled *x) { return (voi
 #define V_qkv_nll_P ZERO(qkv_nll)
 #define V_qkv_token_names_P ZERO(qkv_token_names)
 #define V_qkv_training_curves_P ZERO(qkv_training_curves)
-#define V_qkv_text_P ZERO(qkv_text)
-#define V_qkv_transformer_opts_P ZERO(qkv_transformer_opts)
+#define V_qkv_buffer_P ZERO(qkv_buffer)
+#define V_qkv_status QKV_IO
+#define V_qkv_config_P ZERO(qkv_config)
 #define V_qkv_generate_opts_P ZERO(qkv_generate_opts)
 #define V_qkv_translations_P ZERO(qkv_translations)
 #define V_const_qkv_attend_opts_P ZERO(qkv_attend_opts)
@@ -212,7 +214,7 @@ static qkv_status each_labelled(void *data, const qkv_labelled *x) { return (voi
 #define V_const_qkv_attention_opts_P ZERO(qkv_attention_opts)
 #define V_const_qkv_batch_opts_P &(qkv_batch_opts){ .max_tokens = 64, .end = 2 }
 #define V_const_qkv_bleu_opts_P ZERO(qkv_bleu_opts)
-#define V_const_qkv_bpe_opts_P ZERO(qkv_bpe_opts)
+#define V_const_qkv_tokenizer_opts_P ZERO(qkv_tokenizer_opts)
 #define V_const_qkv_chrf_opts_P ZERO(qkv_chrf_opts)
 #define V_const_qkv_corpus_opts_P ZERO(qkv_corpus_opts)
 #define V_const_qkv_cross_entropy_opts_P ZERO(qkv_cross_entropy_opts)
@@ -230,12 +232,12 @@ static qkv_status each_labelled(void *data, const qkv_labelled *x) { return (voi
 #define V_const_qkv_classified_opts_P ZERO(qkv_classified_opts)
 #define V_const_qkv_load_opts_P ZERO(qkv_load_opts)
 #define V_const_qkv_mha_opts_P &(qkv_mha_opts){ .dim = 4, .heads = 1 }
-#define V_const_qkv_objective_P &objective
+#define V_const_qkv_loss_P &objective
 #define V_const_qkv_optimizer_opts_P ZERO(qkv_optimizer_opts)
-#define V_const_qkv_reading_opts_P ZERO(qkv_reading_opts)
+#define V_const_qkv_encoder_opts_P ZERO(qkv_encoder_opts)
 #define V_const_qkv_flow_opts_P ZERO(qkv_flow_opts)
 #define V_const_qkv_model_drawing_opts_P ZERO(qkv_model_drawing_opts)
-#define V_const_qkv_rotary_opts_P ZERO(qkv_rotary_opts)
+#define V_const_qkv_rope_opts_P ZERO(qkv_rope_opts)
 #define V_const_qkv_screen_opts_P ZERO(qkv_screen_opts)
 #define V_const_qkv_search_opts_P &(qkv_search_opts){ .start = 1, .end = 2, .max_length = 3 }
 #define V_const_qkv_server_P NULL /* its threads would not survive a fork */
@@ -244,24 +246,24 @@ static qkv_status each_labelled(void *data, const qkv_labelled *x) { return (voi
 #define V_const_qkv_session_opts_P ZERO(qkv_session_opts)
 #define V_const_qkv_texts_P &(qkv_texts){ .texts = texts, .n = 1 }
 #define V_const_qkv_trainer_opts_P &(qkv_trainer_opts){ .batches = &(qkv_batch_opts){ .max_tokens = 64, .end = 2 } }
-#define V_const_qkv_transformer_opts_P &shape
+#define V_const_qkv_config_P &shape
 #define V_const_qkv_translate_opts_P ZERO(qkv_translate_opts)
 #define V_qkv_attention_kind QKV_ATTENTION_CROSS
 #define V_qkv_head_measure QKV_HEAD_MEASURE_NEXT
-#define V_const_qkv_touch_P ZERO(qkv_touch)
-#define V_qkv_touch_what QKV_TOUCH_HIDE_KEY
+#define V_const_qkv_edit_P ZERO(qkv_edit)
+#define V_qkv_edit_kind QKV_EDIT_HIDE_KEY
 #define V_qkv_touches_P ZERO(qkv_touches)
-#define V_const_qkv_lens_opts_P ZERO(qkv_lens_opts)
-#define V_qkv_lens_result_P ZERO(qkv_lens_result)
-#define V_const_qkv_lens_result_P ZERO(qkv_lens_result)
-#define V_qkv_why_method QKV_WHY_ROLLOUT
-#define V_const_qkv_why_opts_P ZERO(qkv_why_opts)
-#define V_qkv_why_result_P ZERO(qkv_why_result)
-#define V_const_qkv_why_result_P ZERO(qkv_why_result)
+#define V_const_qkv_logit_lens_opts_P ZERO(qkv_logit_lens_opts)
+#define V_qkv_logit_lens_result_P ZERO(qkv_logit_lens_result)
+#define V_const_qkv_logit_lens_result_P ZERO(qkv_logit_lens_result)
+#define V_qkv_attribute_method QKV_ATTRIBUTE_ROLLOUT
+#define V_const_qkv_attribute_opts_P ZERO(qkv_attribute_opts)
+#define V_qkv_attribution_P ZERO(qkv_attribution)
+#define V_const_qkv_attribution_P ZERO(qkv_attribution)
 #define V_const_qkv_page_opts_P ZERO(qkv_page_opts)
-#define V_const_qkv_walk_opts_P ZERO(qkv_walk_opts)
-#define V_qkv_walk_result_P ZERO(qkv_walk_result)
-#define V_const_qkv_walk_result_P ZERO(qkv_walk_result)
+#define V_const_qkv_trace_opts_P ZERO(qkv_trace_opts)
+#define V_qkv_trace_result_P ZERO(qkv_trace_result)
+#define V_const_qkv_trace_result_P ZERO(qkv_trace_result)
 #define V_qkv_side QKV_SIDE_SOURCE
 #define V_qkv_token_style QKV_TOKEN_STYLE_SHOWN
 #define V_qkv_document_kind QKV_DOCUMENT_LINES
@@ -276,15 +278,15 @@ static qkv_status each_labelled(void *data, const qkv_labelled *x) { return (voi
 #define V_qkv_line_pair_each each_pair
 /* clang-format on */
 
-static qkv_transformer_opts shape = {
+static qkv_config shape = {
     .encoder_layers = 1, .decoder_layers = 1, .dim = 8, .heads = 2, .d_ff = 8, .classes = 2, .vocabulary = 300
 };
-static qkv_objective objective;
+static qkv_loss objective;
 
 static bool make_chat(void)
 {
     static const char written[] = "{{ messages | length }}";
-    const qkv_transformer_opts o = { .decoder_layers = 1, .dim = 8, .heads = 2, .d_ff = 8, .vocabulary = 300 };
+    const qkv_config o = { .decoder_layers = 1, .dim = 8, .heads = 2, .d_ff = 8, .vocabulary = 300 };
     it.talker = qkv_model_new(&o, 1);
     if (!it.talker || qkv_model_set_tokenizers(it.talker, qkv_tokenizer_train(it.words, NULL), NULL)) return false;
     it.chat = qkv_chat_new(it.talker, &(qkv_chat_opts){ .chat_template = written, .context = 16 });
@@ -294,7 +296,7 @@ static bool make_chat(void)
 
 static int make_one_of_each(void **state)
 {
-    if (make_folder(state) || qkv_set_threads(1)) return -1; /* threads do not survive a fork */
+    if (make_folder(state) || qkv_set_num_threads(1)) return -1; /* threads do not survive a fork */
     snprintf(it.file, sizeof it.file, "%s", in_folder("file.tsv"));
     FILE *f = fopen(it.file, "w");
     fputs("a b\tb a\nb\ta\n", f);
@@ -303,7 +305,7 @@ static int make_one_of_each(void **state)
     it.tensor = qkv_variable(it.tape, QKV_SHAPE(1, 1), NULL);
     it.params = qkv_params_new(1);
     it.linear = qkv_linear_new(it.params, "linear", 1, 1);
-    it.embed = qkv_embed_new(it.params, "embed", 300, 8);
+    it.embed = qkv_embedding_new(it.params, "embed", 300, 8);
     it.norm = qkv_norm_new(it.params, "norm", 1);
     it.positions = qkv_positions_new(it.params, "positions", 8, 8);
     it.mha = qkv_mha_new(it.params, "mha", 4, 1);
@@ -316,13 +318,13 @@ static int make_one_of_each(void **state)
     if (!it.of_model || !it.model || qkv_model_set_tokenizers(it.model, it.of_model, NULL)) return -1;
     it.session = qkv_session_new(it.model, NULL);
     qkv_session_encode(it.session, ids, 1, 2, NULL);
-    it.pairs = qkv_pairs_new();
-    qkv_pairs_add(it.pairs, ids, 2, ids, 2);
+    it.pairs = qkv_dataset_new();
+    qkv_dataset_add_ids(it.pairs, ids, 2, ids, 2);
     it.shortlist = qkv_shortlist_learn(it.model, it.pairs, NULL);
-    it.epoch = qkv_epoch_new(it.pairs, V_const_qkv_batch_opts_P, 0);
+    it.epoch = qkv_loader_new(it.pairs, V_const_qkv_batch_opts_P, 0);
     it.trainer = qkv_trainer_new(it.model, it.pairs, V_const_qkv_trainer_opts_P);
     it.training = qkv_training_new("translate");
-    objective = qkv_generating();
+    objective = qkv_loss_language_model();
     qkv_attend(it.model, "a b", 3, NULL, 0, NULL, &it.attended);
     return make_chat() && it.tensor && it.session && it.shortlist && it.epoch && it.trainer && it.attended.heads &&
                    !qkv_params_status(it.params)

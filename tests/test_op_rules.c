@@ -52,9 +52,9 @@ static void refused(qkv_tensor *y, qkv_status status, const char *words)
 static void layernorm_numbers(void **state)
 {
     (void)state;
-    qkv_tensor *y = qkv_layernorm(vector(5, FLOATS(140, 150, 160, 170, 180)), vector(5, FLOATS(1, 1, 1, 1, 1)), NULL, 1e-5f);
+    qkv_tensor *y = qkv_layer_norm(vector(5, FLOATS(140, 150, 160, 170, 180)), vector(5, FLOATS(1, 1, 1, 1, 1)), NULL, 1e-5f);
     const double expected[] = { -1.4142, -0.7071, 0, 0.7071, 1.4142 };
-    for (int i = 0; i < 5; i++) near(qkv_data(y)[i], expected[i], 5e-5);
+    for (int i = 0; i < 5; i++) near(qkv_tensor_data(y)[i], expected[i], 5e-5);
 }
 
 static void smoothing_number(void **state)
@@ -62,7 +62,7 @@ static void smoothing_number(void **state)
     (void)state;
     qkv_tensor *x = matrix(2, 3, FLOATS(2, 1, 0.1f, 0.5f, 2.5f, 0.3f));
     qkv_tensor *loss = qkv_cross_entropy_with(x, (int32_t[]){ 0, 1 }, &(qkv_cross_entropy_opts){ .smoothing = 0.1f });
-    near(qkv_item(loss), 0.436873, 5e-7);
+    near(qkv_tensor_item(loss), 0.436873, 5e-7);
 }
 
 /* ---- hard inputs ---- */
@@ -80,10 +80,10 @@ static void layernorm_far_from_zero(void **state)
     }
     for (int i = 0; i < N; i++) square += ((double)x[i] - mean) * ((double)x[i] - mean) / N;
     const char *isa, *best = qkv_isa();
-    for (int s = 0; (isa = qkv_isa_available(s)); s++) {
+    for (int s = 0; (isa = qkv_isa_at(s)); s++) {
         qkv_set_isa(isa);
-        qkv_tensor *y = qkv_layernorm(vector(N, x), vector(N, one), NULL, 1e-12f);
-        for (int i = 0; i < N; i++) near(qkv_data(y)[i], ((double)x[i] - mean) / sqrt(square + 1e-12), 1e-5);
+        qkv_tensor *y = qkv_layer_norm(vector(N, x), vector(N, one), NULL, 1e-12f);
+        for (int i = 0; i < N; i++) near(qkv_tensor_data(y)[i], ((double)x[i] - mean) / sqrt(square + 1e-12), 1e-5);
     }
     qkv_set_isa(best);
 }
@@ -98,8 +98,8 @@ static void softmax_of_large_scores(void **state)
     for (int r = 0; r < 3; r++) {
         double sum = 0;
         for (int i = 0; i < 100; i++) {
-            float p = qkv_data(y)[r * 100 + i];
-            assert_true(isfinite(p) && isfinite(qkv_data(logs)[r * 100 + i]));
+            float p = qkv_tensor_data(y)[r * 100 + i];
+            assert_true(isfinite(p) && isfinite(qkv_tensor_data(logs)[r * 100 + i]));
             sum += (double)p;
         }
         near((float)sum, 1, 1e-6);
@@ -111,9 +111,9 @@ static void softmax_of_nothing_to_see(void **state)
     (void)state;
     qkv_tensor *x = matrix(2, 3, FLOATS(-INFINITY, -INFINITY, -INFINITY, 0, -INFINITY, 0)), *y = qkv_softmax(x);
     const float expected[] = { 0, 0, 0, 0.5f, 0, 0.5f };
-    for (int i = 0; i < 6; i++) assert_true(qkv_data(y)[i] == expected[i]);
+    for (int i = 0; i < 6; i++) assert_true(qkv_tensor_data(y)[i] == expected[i]);
     assert_int_equal(qkv_backward(qkv_sum(qkv_mul(y, y))), QKV_OK);
-    for (int i = 0; i < 3; i++) assert_true(qkv_grad(x)[i] == 0);
+    for (int i = 0; i < 3; i++) assert_true(qkv_tensor_grad(x)[i] == 0);
 }
 
 /* ---- cross-entropy ---- */
@@ -124,12 +124,15 @@ static void all_rows_ignored(void **state)
     qkv_tensor *x = matrix(2, 3, FLOATS(2, 1, 0, 1, 2, NAN));
     qkv_tensor *loss = qkv_cross_entropy_with(x, (int32_t[]){ -100, -100 },
                                               &(qkv_cross_entropy_opts){ .has_ignore = 1, .ignore = -100 });
-    assert_true(qkv_item(loss) == 0);
+    assert_true(qkv_tensor_item(loss) == 0);
     assert_int_equal(qkv_backward(loss), QKV_OK);
-    for (int i = 0; i < 6; i++) assert_true(qkv_grad(x)[i] == 0);
+    for (int i = 0; i < 6; i++) assert_true(qkv_tensor_grad(x)[i] == 0);
 }
 
-static float loss_of_row(const float *row, int32_t target) { return qkv_item(qkv_cross_entropy(matrix(1, 3, row), &target)); }
+static float loss_of_row(const float *row, int32_t target)
+{
+    return qkv_tensor_item(qkv_cross_entropy(matrix(1, 3, row), &target));
+}
 
 static void rows_count_by_weight(void **state)
 {
@@ -139,9 +142,9 @@ static void rows_count_by_weight(void **state)
     qkv_tensor *logits = matrix(3, 3, x);
     qkv_tensor *loss = qkv_cross_entropy_with(logits, targets, &(qkv_cross_entropy_opts){ .weights = weights });
     double expected = (0.5 * (double)loss_of_row(x, 0) + 2 * (double)loss_of_row(x + 6, 1)) / 2.5;
-    near(qkv_item(loss), expected, 1e-6);
+    near(qkv_tensor_item(loss), expected, 1e-6);
     assert_int_equal(qkv_backward(loss), QKV_OK);
-    for (int i = 3; i < 6; i++) assert_true(qkv_grad(logits)[i] == 0);
+    for (int i = 3; i < 6; i++) assert_true(qkv_tensor_grad(logits)[i] == 0);
 }
 
 static void bad_targets(void **state)
@@ -168,7 +171,7 @@ enum { MANY = 100000 };
 static qkv_tensor *ones(void)
 {
     qkv_tensor *x = qkv_variable(t, QKV_SHAPE(MANY), NULL);
-    for (int i = 0; i < MANY; i++) qkv_data(x)[i] = 1;
+    for (int i = 0; i < MANY; i++) qkv_tensor_data(x)[i] = 1;
     return x;
 }
 
@@ -179,10 +182,10 @@ static void dropout_keeps_its_share(void **state)
     int64_t kept = 0;
     assert_int_equal(qkv_backward(qkv_sum(y)), QKV_OK);
     for (int i = 0; i < MANY; i++) {
-        float value = qkv_data(y)[i];
+        float value = qkv_tensor_data(y)[i];
         kept += value != 0;
         assert_true(value == 0 || value == 1.0f / (1.0f - 0.1f));
-        assert_true(qkv_grad(x)[i] == value); /* backward drops the same ones */
+        assert_true(qkv_tensor_grad(x)[i] == value); /* backward drops the same ones */
     }
     near((float)kept / MANY, 0.9, 0.005); /* five standard deviations */
 }
@@ -191,7 +194,7 @@ static void dropout_keeps_its_share(void **state)
 static void dropout_does_not_repeat(void **state)
 {
     (void)state;
-    const float *y = qkv_data(qkv_dropout(ones(), 0.5f));
+    const float *y = qkv_tensor_data(qkv_dropout(ones(), 0.5f));
     for (int i = 32; i + 64 <= MANY; i += 32) assert_memory_not_equal(y, y + i, 64 * sizeof *y);
 }
 
@@ -203,7 +206,7 @@ static uint64_t drop_bits(uint64_t seed, uint64_t step, int which)
     qkv_tensor *y = NULL;
     for (int i = 0; i <= which; i++) y = qkv_dropout(ones(), 0.5f);
     uint64_t bits = 0;
-    for (int i = 0; i < 64; i++) bits |= (uint64_t)(qkv_data(y)[MANY - 64 + i] != 0) << i;
+    for (int i = 0; i < 64; i++) bits |= (uint64_t)(qkv_tensor_data(y)[MANY - 64 + i] != 0) << i;
     qkv_tape_free(t);
     t = old;
     return bits;
@@ -219,9 +222,9 @@ static void dropout_is_keyed(void **state)
     assert_true(bits != drop_bits(1, 7, 1));
     qkv_tensor *a = qkv_dropout(ones(), 0.5f); /* a reset counts a step */
     float first[64];
-    memcpy(first, qkv_data(a), sizeof first);
+    memcpy(first, qkv_tensor_data(a), sizeof first);
     qkv_tape_reset(t);
-    assert_memory_not_equal(first, qkv_data(qkv_dropout(ones(), 0.5f)), sizeof first);
+    assert_memory_not_equal(first, qkv_tensor_data(qkv_dropout(ones(), 0.5f)), sizeof first);
 }
 
 static void dropout_is_off(void **state)
@@ -249,10 +252,10 @@ static void shapes_that_do_not_fit(void **state)
     refused(qkv_mul(matrix(2, 0, NULL), matrix(2, 3, NULL)), QKV_USAGE, "mul: shapes");
     refused(qkv_silu_gated(vector(2, NULL), vector(3, NULL)), QKV_USAGE, "silu_gated: the gate is (2), x is (3): they must be");
     refused(qkv_gelu_gated(vector(2, NULL), vector(3, NULL)), QKV_USAGE, "gelu_gated: the gate is (2), x is (3): they must be");
-    refused(qkv_layernorm(matrix(2, 3, NULL), vector(2, NULL), NULL, 0), QKV_USAGE, "gain must be (3)");
-    refused(qkv_layernorm(matrix(2, 3, NULL), vector(3, NULL), vector(2, NULL), 0), QKV_USAGE, "bias must be (3)");
-    refused(qkv_layernorm(matrix(2, 3, NULL), vector(3, NULL), NULL, NAN), QKV_USAGE, "eps");
-    refused(qkv_rmsnorm(matrix(2, 3, NULL), matrix(1, 3, NULL), 0), QKV_USAGE, "gain must be (3)");
+    refused(qkv_layer_norm(matrix(2, 3, NULL), vector(2, NULL), NULL, 0), QKV_USAGE, "gain must be (3)");
+    refused(qkv_layer_norm(matrix(2, 3, NULL), vector(3, NULL), vector(2, NULL), 0), QKV_USAGE, "bias must be (3)");
+    refused(qkv_layer_norm(matrix(2, 3, NULL), vector(3, NULL), NULL, NAN), QKV_USAGE, "eps");
+    refused(qkv_rms_norm(matrix(2, 3, NULL), matrix(1, 3, NULL), 0), QKV_USAGE, "gain must be (3)");
     refused(qkv_reshape(matrix(2, 3, NULL), QKV_SHAPE(4, 2)), QKV_USAGE, "(2, 3) cannot become (4, 2)");
     refused(qkv_reshape(matrix(2, 3, NULL), QKV_SHAPE(4, -1)), QKV_USAGE, "cannot become");
     refused(qkv_reshape(matrix(2, 3, NULL), QKV_SHAPE(-1, -1)), QKV_USAGE, "cannot become");
@@ -261,7 +264,7 @@ static void shapes_that_do_not_fit(void **state)
     refused(qkv_reshape(matrix(2, 3, NULL), 7, (int64_t[7]){ 1, 1, 1, 1, 1, 2, 3 }), QKV_USAGE, "dimensions");
     refused(qkv_permute(matrix(2, 3, NULL), (int[]){ 0, 0 }), QKV_USAGE, "each of the 2 dimensions");
     refused(qkv_permute(matrix(2, 3, NULL), (int[]){ 0, 2 }), QKV_USAGE, "each of the 2 dimensions");
-    refused(qkv_swap(matrix(2, 3, NULL), 0, 2), QKV_USAGE, "no dimensions 0 and 2");
+    refused(qkv_transpose(matrix(2, 3, NULL), 0, 2), QKV_USAGE, "no dimensions 0 and 2");
     refused(qkv_slice(matrix(2, 3, NULL), 2, 0, 1), QKV_USAGE, "no dimension 2");
     refused(qkv_slice(matrix(2, 3, NULL), 1, 2, 4), QKV_USAGE, "2 to 4");
     refused(qkv_slice(matrix(2, 3, NULL), 1, 2, 1), QKV_USAGE, "2 to 1");
@@ -269,12 +272,12 @@ static void shapes_that_do_not_fit(void **state)
     refused(qkv_concat(2, (qkv_tensor *[]){ matrix(2, 3, NULL), matrix(2, 4, NULL) }, 0), QKV_USAGE, "part 1 is (2, 4)");
     refused(qkv_concat(1, (qkv_tensor *[]){ matrix(2, 3, NULL) }, -3), QKV_USAGE, "no dimension -3");
     refused(qkv_sum_dim(matrix(2, 3, NULL), 2), QKV_USAGE, "no dimension 2");
-    refused(qkv_mean_squared_error(vector(2, NULL), vector(3, NULL)), QKV_USAGE, "must be equal");
+    refused(qkv_mse(vector(2, NULL), vector(3, NULL)), QKV_USAGE, "must be equal");
     refused(qkv_binary_cross_entropy(vector(2, NULL), vector(3, NULL)), QKV_USAGE, "must be equal");
-    refused(qkv_rotary(matrix(2, 4, NULL), NULL), QKV_USAGE, "(B, T, heads*D)");
-    qkv_rotary_opts rotary[] = { { .heads = 3 }, { .heads = 4 }, { .heads = -1 } };
+    refused(qkv_rope(matrix(2, 4, NULL), NULL), QKV_USAGE, "(B, T, heads*D)");
+    qkv_rope_opts rotary[] = { { .heads = 3 }, { .heads = 4 }, { .heads = -1 } };
     for (int i = 0; i < 3; i++)
-        refused(qkv_rotary(qkv_variable(t, QKV_SHAPE(1, 2, 4), NULL), &rotary[i]), QKV_USAGE, "even width");
+        refused(qkv_rope(qkv_variable(t, QKV_SHAPE(1, 2, 4), NULL), &rotary[i]), QKV_USAGE, "even width");
 }
 
 static void bad_ids(void **state)
@@ -311,19 +314,19 @@ static void nothing_gives_nothing(void **state)
     assert_null(qkv_relu(NULL));
     assert_null(qkv_silu_gated(NULL, x));
     assert_null(qkv_softmax(NULL));
-    assert_null(qkv_layernorm(x, NULL, NULL, 0));
-    assert_null(qkv_rmsnorm(NULL, x, 0));
-    assert_null(qkv_rotary(NULL, NULL));
+    assert_null(qkv_layer_norm(x, NULL, NULL, 0));
+    assert_null(qkv_rms_norm(NULL, x, 0));
+    assert_null(qkv_rope(NULL, NULL));
     assert_null(qkv_dropout(NULL, 0.5f));
     assert_null(qkv_reshape(NULL, QKV_SHAPE(1)));
     assert_null(qkv_permute(NULL, NULL));
-    assert_null(qkv_swap(NULL, 0, 1));
+    assert_null(qkv_transpose(NULL, 0, 1));
     assert_null(qkv_slice(NULL, 0, 0, 1));
     assert_null(qkv_concat(2, (qkv_tensor *[]){ x, NULL }, 0));
     assert_null(qkv_sum(NULL));
     assert_null(qkv_mean_dim(NULL, 0));
     assert_null(qkv_cross_entropy(NULL, NULL));
-    assert_null(qkv_mean_squared_error(NULL, x));
+    assert_null(qkv_mse(NULL, x));
     assert_null(qkv_gather(t, NULL, NULL, 0, NULL));
     assert_null(qkv_on(t, NULL));
     assert_int_equal(qkv_tape_status(t), QKV_OK);
@@ -334,8 +337,8 @@ static void nothing_gives_nothing(void **state)
 static void same_shape(const qkv_tensor *x, int ndim, const int64_t *shape)
 {
     if (!x) fail_msg("%s", qkv_error());
-    assert_int_equal(qkv_ndim(x), ndim);
-    for (int i = 0; i < ndim; i++) assert_int_equal(qkv_dim(x, i), shape[i]);
+    assert_int_equal(qkv_tensor_ndim(x), ndim);
+    for (int i = 0; i < ndim; i++) assert_int_equal(qkv_tensor_dim(x, i), shape[i]);
 }
 
 static void empty_tensors(void **state)
@@ -353,8 +356,8 @@ static void empty_tensors(void **state)
                            qkv_gelu_gated(x, x),
                            qkv_softmax(x),
                            qkv_log_softmax(x),
-                           qkv_layernorm(x, gain, gain, 0),
-                           qkv_rmsnorm(x, gain, 0),
+                           qkv_layer_norm(x, gain, gain, 0),
+                           qkv_rms_norm(x, gain, 0),
                            qkv_dropout(x, 0.5f),
                            qkv_slice(x, 0, 0, 0),
                            qkv_slice(one, 0, 1, 1),
@@ -366,18 +369,18 @@ static void empty_tensors(void **state)
         same_shape(same[i], QKV_SHAPE(0, 3));
         loss = qkv_add(loss, qkv_sum(same[i]));
     }
-    same_shape(qkv_swap(x, 0, 1), QKV_SHAPE(3, 0));
+    same_shape(qkv_transpose(x, 0, 1), QKV_SHAPE(3, 0));
     same_shape(qkv_concat(2, (qkv_tensor *[]){ x, one }, 0), QKV_SHAPE(1, 3));
     same_shape(qkv_sum_dim(narrow, 0), QKV_SHAPE(0));
-    same_shape(qkv_rotary(qkv_variable(t, QKV_SHAPE(2, 0, 4), NULL), NULL), QKV_SHAPE(2, 0, 4));
+    same_shape(qkv_rope(qkv_variable(t, QKV_SHAPE(2, 0, 4), NULL), NULL), QKV_SHAPE(2, 0, 4));
     qkv_tensor *zeros = qkv_sum_dim(x, 0); /* the sum of nothing */
     same_shape(zeros, QKV_SHAPE(3));
-    for (int i = 0; i < 3; i++) assert_true(qkv_data(zeros)[i] == 0);
+    for (int i = 0; i < 3; i++) assert_true(qkv_tensor_data(zeros)[i] == 0);
     loss = qkv_add(loss, qkv_sum(zeros));
     assert_int_equal(qkv_backward(loss), QKV_OK);
-    assert_true(qkv_item(loss) == 0);
-    for (int i = 0; i < 3; i++) assert_true(qkv_grad(gain)[i] == 0 && qkv_grad(one)[i] == 0);
-    assert_true(isnan(qkv_item(qkv_mean(x))));
+    assert_true(qkv_tensor_item(loss) == 0);
+    for (int i = 0; i < 3; i++) assert_true(qkv_tensor_grad(gain)[i] == 0 && qkv_tensor_grad(one)[i] == 0);
+    assert_true(isnan(qkv_tensor_item(qkv_mean(x))));
 }
 
 static void without_dimensions(void **state)
@@ -386,10 +389,10 @@ static void without_dimensions(void **state)
     qkv_tensor *x = qkv_variable(t, 0, NULL, FLOATS(2)), *y = qkv_mul(qkv_add(x, x), qkv_permute(x, NULL));
     y = qkv_add(qkv_mul(y, qkv_softmax(x)), qkv_sum(x));
     same_shape(y, 0, NULL);
-    near(qkv_item(y), 10, 0);
+    near(qkv_tensor_item(y), 10, 0);
     assert_int_equal(qkv_backward(y), QKV_OK);
-    near(qkv_grad(x)[0], 4 * 2 + 1, 1e-6);
-    assert_true(qkv_item(qkv_reshape(x, QKV_SHAPE(1, 1))) == 2);
+    near(qkv_tensor_grad(x)[0], 4 * 2 + 1, 1e-6);
+    assert_true(qkv_tensor_item(qkv_reshape(x, QKV_SHAPE(1, 1))) == 2);
 }
 
 /* Far from 0 the loss is the logit itself, or nothing. */
@@ -398,11 +401,11 @@ static void binary_losses_do_not_overflow(void **state)
     (void)state;
     qkv_tensor *x = vector(4, FLOATS(200, -200, 200, -200)), *y = qkv_constant(t, QKV_SHAPE(4), FLOATS(1, 0, 0, 1));
     qkv_tensor *loss = qkv_binary_cross_entropy(x, y);
-    near(qkv_item(loss), 100, 1e-5);
+    near(qkv_tensor_item(loss), 100, 1e-5);
     assert_int_equal(qkv_backward(loss), QKV_OK);
     static const double slopes[] = { 0, 0, 0.25, -0.25 };
-    for (int i = 0; i < 4; i++) near(qkv_grad(x)[i], slopes[i], 1e-6);
-    near(qkv_item(qkv_binary_cross_entropy(vector(1, NULL), qkv_constant(t, QKV_SHAPE(1), NULL))), log(2), 1e-6);
+    for (int i = 0; i < 4; i++) near(qkv_tensor_grad(x)[i], slopes[i], 1e-6);
+    near(qkv_tensor_item(qkv_binary_cross_entropy(vector(1, NULL), qkv_constant(t, QKV_SHAPE(1), NULL))), log(2), 1e-6);
 }
 
 static void reshape_shares(void **state)
@@ -410,9 +413,9 @@ static void reshape_shares(void **state)
     (void)state;
     qkv_tensor *x = matrix(2, 3, NULL), *y = qkv_reshape(x, QKV_SHAPE(3, -1));
     same_shape(y, QKV_SHAPE(3, 2));
-    assert_ptr_equal(qkv_data(x), qkv_data(y));
+    assert_ptr_equal(qkv_tensor_data(x), qkv_tensor_data(y));
     assert_int_equal(qkv_backward(qkv_sum(qkv_scale(y, 3))), QKV_OK);
-    for (int i = 0; i < 6; i++) assert_true(qkv_grad(x)[i] == 3);
+    for (int i = 0; i < 6; i++) assert_true(qkv_tensor_grad(x)[i] == 3);
 }
 
 /* A sum is as good as its order: a million small numbers do not lose each other. */
@@ -421,10 +424,10 @@ static void long_sums_stay_exact(void **state)
     (void)state;
     enum { N = 1 << 20 };
     qkv_tensor *x = qkv_variable(t, QKV_SHAPE(N), NULL);
-    for (int i = 0; i < N; i++) qkv_data(x)[i] = 0.1f;
-    near(qkv_item(qkv_mean(x)), (double)0.1f, 2e-7);
-    near(qkv_item(qkv_sum_dim(x, 0)), (double)0.1f * N, 0.2);
-    near(qkv_item(qkv_mean_squared_error(x, qkv_scale(x, 3))), 4 * (double)0.1f * (double)0.1f, 1e-7);
+    for (int i = 0; i < N; i++) qkv_tensor_data(x)[i] = 0.1f;
+    near(qkv_tensor_item(qkv_mean(x)), (double)0.1f, 2e-7);
+    near(qkv_tensor_item(qkv_sum_dim(x, 0)), (double)0.1f * N, 0.2);
+    near(qkv_tensor_item(qkv_mse(x, qkv_scale(x, 3))), 4 * (double)0.1f * (double)0.1f, 1e-7);
 }
 
 /* ---- rows ---- */
@@ -436,8 +439,8 @@ static qkv_tensor *row_ops(int which, qkv_tensor *x, qkv_tensor *gain)
     switch (which) {
     case 0: return qkv_softmax(x);
     case 1: return qkv_log_softmax(x);
-    case 2: return qkv_layernorm(x, gain, gain, 1e-5f);
-    case 3: return qkv_rmsnorm(x, gain, 1e-5f);
+    case 2: return qkv_layer_norm(x, gain, gain, 1e-5f);
+    case 3: return qkv_rms_norm(x, gain, 1e-5f);
     case 4: return qkv_gelu(x);
     default: return qkv_mul(x, gain);
     }
@@ -455,8 +458,8 @@ static void a_row_alone_has_the_same_bits(void **state)
         for (int r = 0; r < BATCH; r++) {
             qkv_tensor *row = matrix(1, WIDTH, x + r * WIDTH), *alone = row_ops(which, row, vector(WIDTH, gain));
             assert_int_equal(qkv_backward(qkv_sum(qkv_mul(alone, alone))), QKV_OK);
-            assert_memory_equal(qkv_data(alone), qkv_data(y) + r * WIDTH, sizeof gain);
-            assert_memory_equal(qkv_grad(row), qkv_grad(all) + r * WIDTH, sizeof gain);
+            assert_memory_equal(qkv_tensor_data(alone), qkv_tensor_data(y) + r * WIDTH, sizeof gain);
+            assert_memory_equal(qkv_tensor_grad(row), qkv_tensor_grad(all) + r * WIDTH, sizeof gain);
         }
     }
 }
@@ -470,7 +473,7 @@ typedef struct operands {
 static qkv_tensor *waves(int ndim, const int64_t *shape, float speed)
 {
     qkv_tensor *x = qkv_variable(t, ndim, shape, NULL);
-    for (int64_t i = 0; i < qkv_count(x); i++) qkv_data(x)[i] = sinf((float)i * speed);
+    for (int64_t i = 0; i < qkv_tensor_count(x); i++) qkv_tensor_data(x)[i] = sinf((float)i * speed);
     return x;
 }
 
@@ -484,8 +487,8 @@ static double additive_score(const operands *o, int64_t head, int64_t n_q, int64
 {
     double score = 0;
     for (int d = 0; d < 3; d++)
-        score += (double)qkv_data(o->w)[d] *
-                 tanh((double)qkv_data(o->q)[(head * n_q + i) * 3 + d] + (double)qkv_data(o->k)[(head * n_k + j) * 3 + d]);
+        score += (double)qkv_tensor_data(o->w)[d] * tanh((double)qkv_tensor_data(o->q)[(head * n_q + i) * 3 + d] +
+                                                         (double)qkv_tensor_data(o->k)[(head * n_k + j) * 3 + d]);
     return score;
 }
 
@@ -497,25 +500,26 @@ static void additive_maps(void **state)
     qkv_attention_opts opts = { .scale = 2, .weights = &weights, .scaled = &scaled, .scores = &scores };
     qkv_tensor *plain = qkv_additive_attention(o.q, o.k, o.w, o.v, QKV_CAUSAL, &(qkv_attention_opts){ .scale = 2 });
     qkv_tensor *y = qkv_additive_attention(o.q, o.k, o.w, o.v, QKV_CAUSAL, &opts);
-    assert_memory_equal(qkv_data(plain), qkv_data(y), sizeof(float) * (size_t)qkv_count(y)); /* asking changes no bit */
+    assert_memory_equal(qkv_tensor_data(plain), qkv_tensor_data(y),
+                        sizeof(float) * (size_t)qkv_tensor_count(y)); /* asking changes no bit */
     same_shape(weights, QKV_SHAPE(2, 2, 3, 5));
     for (int64_t head = 0; head < 4; head++)
         for (int64_t i = 0; i < 3; i++) {
-            const float *row = qkv_data(weights) + (head * 3 + i) * 5;
+            const float *row = qkv_tensor_data(weights) + (head * 3 + i) * 5;
             double sum = 0, value = 0;
             for (int64_t j = 0; j < 5; j++) {
                 double score = additive_score(&o, head, 3, i, 5, j);
-                near(qkv_data(scores)[(head * 3 + i) * 5 + j], score, 1e-6);
+                near(qkv_tensor_data(scores)[(head * 3 + i) * 5 + j], score, 1e-6);
                 if (j > i + 2) {
-                    assert_true(row[j] == 0 && qkv_data(scaled)[(head * 3 + i) * 5 + j] == -INFINITY);
+                    assert_true(row[j] == 0 && qkv_tensor_data(scaled)[(head * 3 + i) * 5 + j] == -INFINITY);
                     continue;
                 }
-                near(qkv_data(scaled)[(head * 3 + i) * 5 + j], 2 * score, 1e-6);
+                near(qkv_tensor_data(scaled)[(head * 3 + i) * 5 + j], 2 * score, 1e-6);
                 sum += (double)row[j];
-                value += (double)row[j] * (double)qkv_data(o.v)[(head * 5 + j) * 4];
+                value += (double)row[j] * (double)qkv_tensor_data(o.v)[(head * 5 + j) * 4];
             }
             near((float)sum, 1, 1e-6);
-            near(qkv_data(y)[(head * 3 + i) * 4], value, 1e-6);
+            near(qkv_tensor_data(y)[(head * 3 + i) * 4], value, 1e-6);
         }
 }
 
@@ -524,15 +528,16 @@ static void additive_hidden_keys(void **state)
 {
     (void)state;
     operands o = some_operands(3, 5);
-    for (int64_t i = 0; i < 2 * 5 * 4; i++) qkv_data(o.v)[i] = NAN; /* all of the first sequence */
-    for (int64_t i = 0; i < 2 * 5 * 3; i++) qkv_data(o.k)[i] = NAN;
+    for (int64_t i = 0; i < 2 * 5 * 4; i++) qkv_tensor_data(o.v)[i] = NAN; /* all of the first sequence */
+    for (int64_t i = 0; i < 2 * 5 * 3; i++) qkv_tensor_data(o.k)[i] = NAN;
     qkv_tensor *y = qkv_additive_attention(o.q, o.k, o.w, o.v, (qkv_mask){ .key_lengths = (int32_t[]){ 0, 5 } }, NULL);
-    for (int64_t i = 0; i < 2 * 3 * 4; i++) assert_true(qkv_data(y)[i] == 0 && isfinite(qkv_data(y)[2 * 3 * 4 + i]));
+    for (int64_t i = 0; i < 2 * 3 * 4; i++)
+        assert_true(qkv_tensor_data(y)[i] == 0 && isfinite(qkv_tensor_data(y)[2 * 3 * 4 + i]));
     assert_int_equal(qkv_backward(qkv_sum(qkv_mul(y, y))), QKV_OK);
-    for (int64_t i = 0; i < 2 * 3 * 3; i++) assert_true(qkv_grad(o.q)[i] == 0);
-    for (int64_t i = 0; i < 2 * 5 * 3; i++) assert_true(qkv_grad(o.k)[i] == 0);
-    for (int64_t i = 0; i < 2 * 5 * 4; i++) assert_true(qkv_grad(o.v)[i] == 0);
-    for (int i = 0; i < 3; i++) assert_true(isfinite(qkv_grad(o.w)[i]));
+    for (int64_t i = 0; i < 2 * 3 * 3; i++) assert_true(qkv_tensor_grad(o.q)[i] == 0);
+    for (int64_t i = 0; i < 2 * 5 * 3; i++) assert_true(qkv_tensor_grad(o.k)[i] == 0);
+    for (int64_t i = 0; i < 2 * 5 * 4; i++) assert_true(qkv_tensor_grad(o.v)[i] == 0);
+    for (int i = 0; i < 3; i++) assert_true(isfinite(qkv_tensor_grad(o.w)[i]));
 }
 
 /* With values of one, y is the sum of the weights that dropout left: 1 on average. */
@@ -540,28 +545,28 @@ static void additive_dropout(void **state)
 {
     (void)state;
     operands o = some_operands(200, 50);
-    for (int64_t i = 0; i < qkv_count(o.v); i++) qkv_data(o.v)[i] = 1;
+    for (int64_t i = 0; i < qkv_tensor_count(o.v); i++) qkv_tensor_data(o.v)[i] = 1;
     qkv_attention_opts opts = { .dropout = 0.4f };
     qkv_tensor *y = qkv_additive_attention(o.q, o.k, o.w, o.v, QKV_NO_MASK, &opts);
     qkv_tensor *again = qkv_additive_attention(o.q, o.k, o.w, o.v, QKV_NO_MASK, &opts);
-    size_t bytes = sizeof(float) * (size_t)qkv_count(y);
-    assert_memory_not_equal(qkv_data(y), qkv_data(again), bytes); /* another use, other numbers */
-    near(qkv_item(qkv_mean(y)), 1, 0.02);
+    size_t bytes = sizeof(float) * (size_t)qkv_tensor_count(y);
+    assert_memory_not_equal(qkv_tensor_data(y), qkv_tensor_data(again), bytes); /* another use, other numbers */
+    near(qkv_tensor_item(qkv_mean(y)), 1, 0.02);
     float *first = malloc(bytes);
     assert_non_null(first);
-    memcpy(first, qkv_data(y), bytes);
+    memcpy(first, qkv_tensor_data(y), bytes);
     qkv_tape_reset(t);
     qkv_tape_set_step(t, 0);
     o = some_operands(200, 50);
-    for (int64_t i = 0; i < qkv_count(o.v); i++) qkv_data(o.v)[i] = 1;
+    for (int64_t i = 0; i < qkv_tensor_count(o.v); i++) qkv_tensor_data(o.v)[i] = 1;
     y = qkv_additive_attention(o.q, o.k, o.w, o.v, QKV_NO_MASK, &opts);
-    assert_memory_equal(qkv_data(y), first, bytes); /* the same step, the same bits */
+    assert_memory_equal(qkv_tensor_data(y), first, bytes); /* the same step, the same bits */
     free(first);
     /* y is linear in v: its gradient must use the numbers that forward drew */
     assert_int_equal(qkv_backward(qkv_sum(y)), QKV_OK);
     double by_gradient = 0, by_value = 0;
-    for (int64_t i = 0; i < qkv_count(o.v); i++) by_gradient += (double)qkv_grad(o.v)[i];
-    for (int64_t i = 0; i < qkv_count(y); i++) by_value += (double)qkv_data(y)[i];
+    for (int64_t i = 0; i < qkv_tensor_count(o.v); i++) by_gradient += (double)qkv_tensor_grad(o.v)[i];
+    for (int64_t i = 0; i < qkv_tensor_count(y); i++) by_value += (double)qkv_tensor_data(y)[i];
     near((float)(by_gradient / by_value), 1, 1e-5);
 }
 
@@ -574,8 +579,9 @@ static void additive_small_and_wrong(void **state)
         qkv_tensor *y = qkv_additive_attention(o.q, o.k, o.w, o.v, QKV_NO_MASK, NULL);
         same_shape(y, QKV_SHAPE(2, 2, sizes[i][0], 4));
         assert_int_equal(qkv_backward(qkv_sum(y)), QKV_OK);
-        for (int64_t j = 0; j < qkv_count(y); j++) assert_true(qkv_data(y)[j] == (sizes[i][1] ? qkv_data(o.v)[j] : 0));
-        for (int d = 0; d < 3; d++) assert_true(qkv_grad(o.w)[d] == 0); /* one key has weight 1 whatever its score */
+        for (int64_t j = 0; j < qkv_tensor_count(y); j++)
+            assert_true(qkv_tensor_data(y)[j] == (sizes[i][1] ? qkv_tensor_data(o.v)[j] : 0));
+        for (int d = 0; d < 3; d++) assert_true(qkv_tensor_grad(o.w)[d] == 0); /* one key has weight 1 whatever its score */
     }
     operands o = some_operands(3, 5);
     assert_null(qkv_additive_attention(o.q, o.k, NULL, o.v, QKV_NO_MASK, NULL));
@@ -617,12 +623,12 @@ static void additive_memory_is_linear(void **state)
 static void softmax_shows_nan(void **state)
 {
     (void)state;
-    for (int isa = 0; qkv_isa_available(isa); isa++) {
-        qkv_set_isa(qkv_isa_available(isa));
+    for (int isa = 0; qkv_isa_at(isa); isa++) {
+        qkv_set_isa(qkv_isa_at(isa));
         qkv_tape *tape = qkv_tape_new(NULL);
         const float rows[6] = { NAN, NAN, -INFINITY, NAN, -INFINITY, -INFINITY };
         qkv_tensor *x = qkv_constant(tape, QKV_SHAPE(3, 2), rows);
-        const float *y = qkv_data(qkv_softmax(x)), *z = qkv_data(qkv_log_softmax(x));
+        const float *y = qkv_tensor_data(qkv_softmax(x)), *z = qkv_tensor_data(qkv_log_softmax(x));
         assert_true(isnan(y[0]) && isnan(y[1]) && isnan(z[0]) && isnan(z[1]));
         assert_true(isnan(y[3]) && isnan(z[3]));
         assert_true(y[4] == 0 && y[5] == 0 && z[4] == -INFINITY);

@@ -24,15 +24,15 @@ static void lcg(uint32_t seed, float *x, int64_t n)
     }
 }
 
-static int64_t rows(const qkv_tensor *x) { return qkv_count(x) / qkv_dim(x, -1); }
+static int64_t rows(const qkv_tensor *x) { return qkv_tensor_count(x) / qkv_tensor_dim(x, -1); }
 
 static qkv_tape *tape_in_use;
 
 /* A constant of x's shape. */
 static qkv_tensor *like(const qkv_tensor *x)
 {
-    qkv_tensor *y = x ? qkv_constant(tape_in_use, qkv_ndim(x), qkv_dims(x), NULL) : NULL;
-    if (y) lcg(99, qkv_data(y), qkv_count(y));
+    qkv_tensor *y = x ? qkv_constant(tape_in_use, qkv_tensor_ndim(x), qkv_tensor_shape(x), NULL) : NULL;
+    if (y) lcg(99, qkv_tensor_data(y), qkv_tensor_count(y));
     return y;
 }
 
@@ -57,14 +57,14 @@ static const float *harmonic(int64_t n)
 
 /* Every part of a mask at once, for q (B,H,Tq,..) and k (B,H,Tk,..). */
 /* Of large inputs one that begins in the middle of a tile of keys. */
-static int64_t windowed(const qkv_tensor *q) { return qkv_dim(q, -2) < 20 ? 3 : 70; }
+static int64_t windowed(const qkv_tensor *q) { return qkv_tensor_dim(q, -2) < 20 ? 3 : 70; }
 
 static qkv_mask all_masks(const qkv_tensor *q, const qkv_tensor *k)
 {
     static uint8_t keep[MOST];
     static float bias[MOST];
     static int32_t lengths[MOST];
-    int64_t batch = qkv_dim(q, 0), heads = qkv_dim(q, 1), n_q = qkv_dim(q, 2), n_k = qkv_dim(k, 2);
+    int64_t batch = qkv_tensor_dim(q, 0), heads = qkv_tensor_dim(q, 1), n_q = qkv_tensor_dim(q, 2), n_k = qkv_tensor_dim(k, 2);
     assert_true(batch * n_q * n_k <= MOST && heads * n_k <= MOST);
     for (int64_t i = 0; i < batch * n_q * n_k; i++) keep[i] = (i * 7 + 3) % 5 != 0;
     for (int64_t i = 0; i < heads * n_k; i++) bias[i] = (float)(i % 3) * 0.5f;
@@ -175,8 +175,8 @@ static qkv_tensor *run(const op *f, const shape *in, const outcome *o, qkv_tape 
 
 static qkv_tensor *weights_for(qkv_tape *t, const qkv_tensor *y)
 {
-    qkv_tensor *w = qkv_constant(t, qkv_ndim(y), qkv_dims(y), NULL);
-    lcg(777, qkv_data(w), qkv_count(w));
+    qkv_tensor *w = qkv_constant(t, qkv_tensor_ndim(y), qkv_tensor_shape(y), NULL);
+    lcg(777, qkv_tensor_data(w), qkv_tensor_count(w));
     return w;
 }
 
@@ -186,8 +186,8 @@ static void run_both_ways(const op *f, const shape *in, outcome *o)
     qkv_tape *t = new_tape();
     qkv_tensor *x[MAX_IN], *y = run(f, in, o, t, x);
     if (qkv_backward(qkv_sum(qkv_mul(y, weights_for(t, y))))) fail_msg("%s: %s", f->name, qkv_error());
-    o->y = copy_values(qkv_data(y), qkv_count(y));
-    for (int i = 0; i < o->n_in; i++) o->grad[i] = copy_values(qkv_grad(x[i]), qkv_count(x[i]));
+    o->y = copy_values(qkv_tensor_data(y), qkv_tensor_count(y));
+    for (int i = 0; i < o->n_in; i++) o->grad[i] = copy_values(qkv_tensor_grad(x[i]), qkv_tensor_count(x[i]));
     qkv_tape_free(t);
 }
 
@@ -198,7 +198,7 @@ static double weighted_sum(const op *f, const outcome *o)
     qkv_tape *t = new_tape();
     qkv_tensor *x[MAX_IN], *y = run(f, f->small, o, t, x), *w = weights_for(t, y);
     double sum = 0;
-    for (int64_t i = 0; i < qkv_count(y); i++) sum += (double)qkv_data(y)[i] * (double)qkv_data(w)[i];
+    for (int64_t i = 0; i < qkv_tensor_count(y); i++) sum += (double)qkv_tensor_data(y)[i] * (double)qkv_tensor_data(w)[i];
     qkv_tape_free(t);
     return sum;
 }
@@ -280,7 +280,7 @@ static void same_as_pytorch(void **state)
     (void)state;
     golden g = read_golden();
     const char *isa, *best = qkv_isa();
-    for (int s = 0; (isa = qkv_isa_available(s)); s++)
+    for (int s = 0; (isa = qkv_isa_at(s)); s++)
         for (int k = 0; k < N_OPS; k++) {
             assert_int_equal(qkv_set_isa(isa), QKV_OK);
             outcome o = inputs_of(ops[k].small);
@@ -308,11 +308,11 @@ static void same_bits_on_any_threads(void **state)
     (void)state;
     for (int k = 0; k < N_OPS; k++) {
         outcome first = inputs_of(ops[k].large);
-        qkv_set_threads(1);
+        qkv_set_num_threads(1);
         run_both_ways(&ops[k], ops[k].large, &first);
         for (int threads = 2; threads <= 4; threads++) {
             outcome o = inputs_of(ops[k].large);
-            qkv_set_threads(threads);
+            qkv_set_num_threads(threads);
             run_both_ways(&ops[k], ops[k].large, &o);
             same_bits(&ops[k], threads, "the result", first.y, o.y);
             for (int i = 0; i < o.n_in; i++) same_bits(&ops[k], threads, "a gradient", first.grad[i], o.grad[i]);
@@ -320,8 +320,8 @@ static void same_bits_on_any_threads(void **state)
         }
         free_outcome(&first);
     }
-    qkv_set_threads(0);
-    qkv_threads_stop();
+    qkv_set_num_threads(0);
+    qkv_shutdown();
 }
 
 /* Gradients add up: an input used twice gets twice the gradient, also where the operation would rather set than add. */
@@ -338,7 +338,7 @@ static void gradients_add(void **state)
         assert_int_equal(qkv_backward(loss), QKV_OK);
         for (int i = 0; i < once.n_in; i++)
             for (int64_t j = 0; j < once.grad[i].n; j++) {
-                double expected = (double)once.grad[i].data[j] + 1, got = (double)qkv_grad(x[i])[j];
+                double expected = (double)once.grad[i].data[j] + 1, got = (double)qkv_tensor_grad(x[i])[j];
                 if (!(fabs(got - expected) <= 2e-5 * fmax(1, fabs(expected))))
                     fail_msg("%s: input %d at %lld: %g, expected %g", ops[k].name, i, (long long)j, got, expected);
             }
@@ -373,12 +373,12 @@ static qkv_status try_both_ways(void)
 static void each_allocation_may_fail(void **state)
 {
     (void)state;
-    qkv_set_threads(2);
+    qkv_set_num_threads(2);
     for (int k = 0; k < N_OPS; k++) {
         tried = &ops[k];
         assert_true(each_allocation_fails(try_both_ways) > 2);
     }
-    qkv_set_threads(0);
+    qkv_set_num_threads(0);
 }
 
 int main(void)

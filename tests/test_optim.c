@@ -31,16 +31,16 @@ static void equals_pytorch_after_100_steps(void **state)
         qkv_optimizer *o = qkv_optimizer_new(p, &golden[c].opts);
         assert_non_null(o);
         lcg_state = 1;
-        lcg_fill(qkv_data(matrix), 6);
-        lcg_fill(qkv_data(vector), 3);
+        lcg_fill(qkv_tensor_data(matrix), 6);
+        lcg_fill(qkv_tensor_data(vector), 3);
         for (int step = 0; step < 100; step++) {
-            lcg_fill(qkv_grad(matrix), 6);
-            lcg_fill(qkv_grad(vector), 3);
+            lcg_fill(qkv_tensor_grad(matrix), 6);
+            lcg_fill(qkv_tensor_grad(vector), 3);
             assert_int_equal(qkv_optimizer_step(o), QKV_OK);
         }
         assert_int_equal(qkv_optimizer_steps(o), 100);
         for (int i = 0; i < 9; i++) {
-            float ours = i < 6 ? qkv_data(matrix)[i] : qkv_data(vector)[i - 6];
+            float ours = i < 6 ? qkv_tensor_data(matrix)[i] : qkv_tensor_data(vector)[i - 6];
             if (!(fabs((double)ours - golden[c].after[i]) <= 1e-6))
                 fail_msg("case %zu, weight %d: %.9g, PyTorch has %.9g", c, i, (double)ours, golden[c].after[i]);
         }
@@ -57,7 +57,7 @@ static void many_tasks_and_padding(void **state)
     enum { N = 50001 };
     float *one = malloc(N * sizeof *one);
     for (int threads = 1; threads <= 3; threads += 2) {
-        assert_int_equal(qkv_set_threads(threads), QKV_OK);
+        assert_int_equal(qkv_set_num_threads(threads), QKV_OK);
         qkv_params *p = qkv_params_new(1);
         qkv_params_add(p, "first", QKV_SHAPE(5), QKV_INIT_ONE, 0);
         qkv_tensor *w = qkv_params_add(p, "large", QKV_SHAPE(3, N / 3), QKV_INIT_NORMAL, 1);
@@ -65,17 +65,17 @@ static void many_tasks_and_padding(void **state)
         qkv_optimizer *o = qkv_optimizer_new(p, &(qkv_optimizer_opts){ .rule = QKV_OPTIMIZER_ADAM, .eps = -1 });
         for (int step = 0; step < 3; step++) {
             for (int i = 0; i < 5; i++) qkv_params_grad(p)[i] = 1;
-            for (int i = 0; i < N; i++) qkv_grad(w)[i] = (float)(i % 101 + 1);
+            for (int i = 0; i < N; i++) qkv_tensor_grad(w)[i] = (float)(i % 101 + 1);
             assert_int_equal(qkv_optimizer_step(o), QKV_OK);
         }
-        if (threads == 1) memcpy(one, qkv_data(w), N * sizeof *one);
-        else assert_memory_equal(one, qkv_data(w), N * sizeof *one);
+        if (threads == 1) memcpy(one, qkv_tensor_data(w), N * sizeof *one);
+        else assert_memory_equal(one, qkv_tensor_data(w), N * sizeof *one);
         for (int i = 5; i < 16; i++) assert_true(qkv_params_data(p)[i] == 0);
         qkv_optimizer_free(o);
         qkv_params_free(p);
     }
     free(one);
-    assert_int_equal(qkv_set_threads(0), QKV_OK);
+    assert_int_equal(qkv_set_num_threads(0), QKV_OK);
 }
 
 /* Weights that start alike and have the same gradients stay alike, at the ends of the tasks too. */
@@ -98,12 +98,12 @@ static void every_weight_is_updated_once(void **state)
         qkv_tensor *w = qkv_params_add(p, "w", QKV_SHAPE(3, N / 3), QKV_INIT_ONE, 0);
         qkv_optimizer *o = qkv_optimizer_new(p, &rules[r]);
         for (int step = 0; step < 3; step++) {
-            for (int i = 0; i < N; i++) qkv_grad(w)[i] = 0.5f;
+            for (int i = 0; i < N; i++) qkv_tensor_grad(w)[i] = 0.5f;
             assert_int_equal(qkv_optimizer_step(o), QKV_OK);
         }
-        assert_true(qkv_data(w)[0] < 1);
+        assert_true(qkv_tensor_data(w)[0] < 1);
         for (int i = 1; i < N; i++)
-            if (qkv_data(w)[i] != qkv_data(w)[0]) fail_msg("rule %zu: weight %d of %d is another", r, i, N);
+            if (qkv_tensor_data(w)[i] != qkv_tensor_data(w)[0]) fail_msg("rule %zu: weight %d of %d is another", r, i, N);
         qkv_optimizer_free(o);
         qkv_params_free(p);
     }
@@ -119,17 +119,17 @@ static void a_state_that_is_lost(void **state)
     const qkv_tensor *second = qkv_params_add(p, "second", QKV_SHAPE(N), QKV_INIT_ZERO, 0);
     qkv_optimizer *o = qkv_optimizer_new(p, &(qkv_optimizer_opts){ .rule = QKV_OPTIMIZER_ADAM });
     assert_int_equal(qkv__optimizer_lost(o), -1);
-    for (int i = 0; i < N; i++) qkv_grad(second)[i] = 1;
+    for (int i = 0; i < N; i++) qkv_tensor_grad(second)[i] = 1;
     assert_int_equal(qkv_optimizer_step(o), QKV_OK);
     assert_int_equal(qkv__optimizer_lost(o), -1);
-    qkv_grad(second)[AT] = 1e30f;
+    qkv_tensor_grad(second)[AT] = 1e30f;
     assert_int_equal(qkv_optimizer_step(o), QKV_OK);
-    assert_true(isfinite(qkv_data(second)[AT]));
-    int64_t at = qkv__optimizer_lost(o), start = qkv_data(second) - qkv_params_data(p);
+    assert_true(isfinite(qkv_tensor_data(second)[AT]));
+    int64_t at = qkv__optimizer_lost(o), start = qkv_tensor_data(second) - qkv_params_data(p);
     assert_true(at > start && at <= start + AT);
-    qkv_data(first)[4] = NAN;
+    qkv_tensor_data(first)[4] = NAN;
     assert_int_equal(qkv_optimizer_step(o), QKV_OK);
-    assert_int_equal(qkv__optimizer_lost(o), qkv_data(first) - qkv_params_data(p));
+    assert_int_equal(qkv__optimizer_lost(o), qkv_tensor_data(first) - qkv_params_data(p));
     qkv_optimizer_free(o);
     qkv_params_free(p);
 }

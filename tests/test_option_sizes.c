@@ -50,10 +50,12 @@ static void older_programs(void **state)
 
     qkv_word_counts *w = qkv_word_counts_new();
     assert_int_equal(qkv_word_counts_add(w, "a b a b", 7), QKV_OK);
-    qkv_bpe_opts bpe = { .size = offsetof(qkv_bpe_opts, min_count), .vocabulary = 300, .min_count = -1, .n_specials = 7 };
+    qkv_tokenizer_opts bpe = {
+        .size = offsetof(qkv_tokenizer_opts, min_count), .vocabulary = 300, .min_count = -1, .n_specials = 7
+    };
     qkv_tokenizer *t = qkv_tokenizer_train(w, &bpe);
     assert_non_null(t);
-    assert_true(qkv_tokenizer_size(t) <= 300 && qkv_tokenizer_find(t, "<pad>") == 0);
+    assert_true(qkv_tokenizer_vocab_size(t) <= 300 && qkv_tokenizer_id(t, "<pad>") == 0);
     bpe.size = 0;
     assert_null(qkv_tokenizer_train(w, &bpe));
     qkv_tokenizer_free(t);
@@ -79,10 +81,10 @@ static void newer_programs(void **state)
     tape.options.size = sizeof tape;
     qkv_tape *t = qkv_tape_new(&tape.options);
     assert_non_null(t);
-    NEWER(qkv_rotary_opts) rotary = { .options = { .heads = 2 } };
+    NEWER(qkv_rope_opts) rotary = { .options = { .heads = 2 } };
     rotary.options.size = sizeof rotary;
     qkv_tensor *x = qkv_constant(t, QKV_SHAPE(1, 1, 8), NULL);
-    assert_non_null(qkv_rotary(x, &rotary.options));
+    assert_non_null(qkv_rope(x, &rotary.options));
 
     bleu.more = tape.more = rotary.younger = 1;
     qkv_bleu_score score;
@@ -90,7 +92,7 @@ static void newer_programs(void **state)
     assert_non_null(strstr(qkv_error(), "bleu: an option is set that this libqkv (" QKV_VERSION_STRING ") does not know"));
     assert_null(qkv_tape_new(&tape.options));
     assert_int_equal(qkv_error_status(), QKV_USAGE);
-    assert_null(qkv_rotary(x, &rotary.options));
+    assert_null(qkv_rope(x, &rotary.options));
     assert_int_equal(qkv_tape_status(t), QKV_USAGE);
     qkv_tape_free(t);
 }
@@ -114,14 +116,14 @@ static void options_as_results(void **state)
     qkv_generate_opts shorter, whole = QKV_OPTS(qkv_generate_opts);
     memset(&shorter, 0x5a, sizeof shorter);
     shorter.size = offsetof(qkv_generate_opts, stops);
-    assert_int_equal(qkv_generate_defaults(NULL, &shorter), QKV_OK);
+    assert_int_equal(qkv_sampling_defaults(NULL, &shorter), QKV_OK);
     assert_true(shorter.size == offsetof(qkv_generate_opts, stops) && shorter.temperature == 0 && shorter.no_repeat == 0);
     assert_int_equal(shorter.seed, 0x5a5a5a5a5a5a5a5a);
     whole.top_k = 3;
-    assert_int_equal(qkv_generate_defaults(NULL, &whole), QKV_OK);
+    assert_int_equal(qkv_sampling_defaults(NULL, &whole), QKV_OK);
     assert_true(whole.size == sizeof whole && whole.top_k == 0);
     NEWER(qkv_generate_opts) newer = { .options = { .size = sizeof newer }, .younger = 7 };
-    assert_int_equal(qkv_generate_defaults(NULL, &newer.options), QKV_OK);
+    assert_int_equal(qkv_sampling_defaults(NULL, &newer.options), QKV_OK);
     assert_true(newer.younger == 0 && newer.options.size == sizeof newer);
 }
 

@@ -13,9 +13,9 @@
 #include "folder.h"
 
 /* What 0.1.0 wrote for a translator that was trained with an option of every kind. */
-static qkv_transformer_opts first_release(void)
+static qkv_config first_release(void)
 {
-    qkv_transformer_opts o;
+    qkv_config o;
     qkv__labels labels = { 0 };
     qkv__config_extras extras;
     qkv__json_doc config;
@@ -28,7 +28,7 @@ static qkv_transformer_opts first_release(void)
 static void test_first_release(void **state)
 {
     (void)state;
-    const qkv_transformer_opts o = first_release();
+    const qkv_config o = first_release();
     assert_int_equal(o.vocabulary, 300);
     assert_int_equal(o.target_vocabulary, 300);
     assert_int_equal(o.encoder_layers, 1);
@@ -54,44 +54,44 @@ static void test_first_release(void **state)
 static void test_old_hashes(void **state)
 {
     (void)state;
-    const qkv_transformer_opts translator = first_release();
+    const qkv_config translator = first_release();
     assert_true(qkv__transformer_hash(&translator) == 0x3202b80d14d8f361);
-    const qkv_transformer_opts classifier = { .vocabulary = 300,
-                                              .encoder_layers = 2,
-                                              .dim = 16,
-                                              .heads = 4,
-                                              .d_ff = 40,
-                                              .activation = QKV_ACTIVATION_SILU_GATED,
-                                              .positions = QKV_POSITION_ROTARY,
-                                              .dropout = 0.1f,
-                                              .classes = 2,
-                                              .pooling = QKV_POOLING_ATTENTION };
+    const qkv_config classifier = { .vocabulary = 300,
+                                    .encoder_layers = 2,
+                                    .dim = 16,
+                                    .heads = 4,
+                                    .d_ff = 40,
+                                    .activation = QKV_ACTIVATION_SILU_GATED,
+                                    .positions = QKV_POSITION_ROTARY,
+                                    .dropout = 0.1f,
+                                    .classes = 2,
+                                    .pooling = QKV_POOLING_ATTENTION };
     assert_true(qkv__transformer_hash(&classifier) == 0x192d6ed4dbee5b01);
-    const qkv_transformer_opts generator = { .vocabulary = 33,
-                                             .decoder_layers = 2,
-                                             .dim = 16,
-                                             .heads = 4,
-                                             .d_ff = 40,
-                                             .pre_norm = 1,
-                                             .activation = QKV_ACTIVATION_SILU,
-                                             .positions = QKV_POSITION_SINUSOID_HALVES,
-                                             .dropout = 0.1f };
+    const qkv_config generator = { .vocabulary = 33,
+                                   .decoder_layers = 2,
+                                   .dim = 16,
+                                   .heads = 4,
+                                   .d_ff = 40,
+                                   .pre_norm = 1,
+                                   .activation = QKV_ACTIVATION_SILU,
+                                   .positions = QKV_POSITION_SINUSOID_HALVES,
+                                   .dropout = 0.1f };
     assert_true(qkv__transformer_hash(&generator) == 0x7f70b25c492ec1bb);
-    qkv_transformer_opts published = classifier;
+    qkv_config published = classifier;
     published.pooler = QKV_POOLER_TANH;
     published.token_types = 2;
     published.rotary_factor = 8;
     assert_true(qkv__transformer_hash(&published) == 0x8a06d858a3db79bc);
-    qkv_transformer_opts newer = translator; /* than 0.1.0 */
+    qkv_config newer = translator; /* than 0.1.0 */
     newer.no_source_eos = 1;
     assert_true(qkv__transformer_hash(&newer) == 0xfd7c302c6755aabc);
 }
 
 /* ---- every row of transformer.def ---- */
 
-static const qkv_transformer_opts zero;
+static const qkv_config zero;
 
-static bool is_same(const qkv_transformer_opts *a, const qkv_transformer_opts *b)
+static bool is_same(const qkv_config *a, const qkv_config *b)
 {
     bool same = true;
 #define QKV_OPTION(member, ...) same = same && a->member == b->member;
@@ -100,9 +100,9 @@ static bool is_same(const qkv_transformer_opts *a, const qkv_transformer_opts *b
 }
 
 /* Written and read again, an option is what it was; and a checkpoint knows that it is another. */
-static void check_row(const char *name, const qkv_transformer_opts *o)
+static void check_row(const char *name, const qkv_config *o)
 {
-    qkv_transformer_opts back;
+    qkv_config back;
     qkv__labels labels = { 0 };
     qkv__config_extras extras;
     qkv__json_doc config;
@@ -119,7 +119,7 @@ static void test_every_option(void **state)
 {
     (void)state;
     enum { COUNT = 3, INT = 2, FLAG = 1, UNLESS = 1, NUMBER = 7, WORD = 1 };
-    qkv_transformer_opts o;
+    qkv_config o;
 #define QKV_OPTION(member, kind, ...)      \
     memset(&o, 0, sizeof o);               \
     o.member = (__typeof__(o.member))kind; \
@@ -131,7 +131,7 @@ static void test_every_option(void **state)
 static void test_every_value(void **state)
 {
     (void)state;
-    qkv_transformer_opts o;
+    qkv_config o;
 #define QKV_OPTION_VALUE(member, value, ...)                        \
     memset(&o, 0, sizeof o);                                        \
     o.member = value;                                               \

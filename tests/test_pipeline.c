@@ -125,7 +125,7 @@ static void check_spans(const char *name, const char *line, const qkv_ids *ids, 
 
 /* A row has ids, the text they give, spans, and ids with a frame. */
 static void check_row(const qkv_tokenizer *t, const char *name, const char *line, const json_t *row, qkv_ids *ids,
-                      qkv_text *text)
+                      qkv_buffer *text)
 {
     const json_t *decoded = json_array_get(row, 1), *framed = json_array_get(row, 3);
     qkv_encode_opts opts = { .specials = 1 };
@@ -148,7 +148,7 @@ static void check_case(const qkv_tokenizer *t, const json_t *one)
     const json_t *lines = json_object_get(golden, "lines"), *pair = json_object_get(one, "pair");
     const char *a = json_string_value(json_array_get(lines, 0)), *b = json_string_value(json_array_get(lines, 1));
     qkv_ids ids = { 0 };
-    qkv_text text = { 0 };
+    qkv_buffer text = { 0 };
     for (size_t i = 0; i < json_array_size(lines); i++)
         check_row(t, name, json_string_value(json_array_get(lines, i)), json_array_get(json_object_get(one, "rows"), i), &ids,
                   &text);
@@ -158,7 +158,7 @@ static void check_case(const qkv_tokenizer *t, const json_t *one)
     if (!same_numbers(ids.types, ids.n, json_array_get(pair, 1))) fail_msg("%s: other types for two texts", name);
     assert_true(ids.second > 0 && ids.second < ids.n);
     qkv_ids_free(&ids);
-    qkv_text_free(&text);
+    qkv_buffer_free(&text);
 }
 
 /* Every case, and again from the file that it is saved as. */
@@ -190,7 +190,7 @@ static void no_text_is_special_unless_asked(void **state)
     qkv_ids ids = { 0 };
     for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
         qkv_tokenizer *t = load_case(names[k]);
-        int32_t unknown = qkv_tokenizer_find(t, names[k][0] == 'b' ? "[UNK]" : "<unk>");
+        int32_t unknown = qkv_tokenizer_id(t, names[k][0] == 'b' ? "[UNK]" : "<unk>");
         assert_int_equal(qkv_tokenizer_encode(t, text, strlen(text), NULL, &ids), QKV_OK);
         for (size_t i = 0; i < ids.n; i++)
             if (qkv_tokenizer_is_special(t, ids.ids[i]) && ids.ids[i] != unknown) fail_msg("%s: token %zu", names[k], i);
@@ -348,7 +348,7 @@ static void vocab_json_and_merges(void **state)
         } else json_array_remove(json_object_get(top, "added_tokens"), 4);
         assert_int_equal(json_dump_file(top, path, 0), 0);
         qkv_tokenizer *wanted = load(path);
-        assert_int_equal(qkv_tokenizer_kind(t), with_mask ? QKV_TOKEN_PUBLISHED : QKV_TOKEN_BYTE_PAIRS);
+        assert_int_equal(qkv_tokenizer_kind(t), with_mask ? QKV_TOKEN_PUBLISHED : QKV_TOKEN_BPE);
         compare_two(wanted, t);
         qkv_tokenizer_free(wanted);
         qkv_tokenizer_free(t);
@@ -374,11 +374,11 @@ static void what_a_folder_has(void **state)
     assert_int_equal(qkv_tokenizers_load(NULL, &source, &target), QKV_USAGE);
     put_file("vocab.txt", "[UNK]\n[CLS]\n[SEP]\na\n##b\n");
     assert_int_equal(qkv_tokenizers_load(folder, &source, &target), QKV_OK);
-    assert_true(qkv_tokenizer_size(source) == 5 && !target);
+    assert_true(qkv_tokenizer_vocab_size(source) == 5 && !target);
     qkv_tokenizer_free(source);
     qkv_tokenizer *t = load_case("words"); /* leaves its file there */
     assert_int_equal(qkv_tokenizers_load(folder, &source, &target), QKV_OK);
-    assert_true(qkv_tokenizer_size(source) == qkv_tokenizer_size(t) && !target);
+    assert_true(qkv_tokenizer_vocab_size(source) == qkv_tokenizer_vocab_size(t) && !target);
     qkv_tokenizer_free(source);
     assert_int_equal(qkv_tokenizer_save(t, in_folder("target_tokenizer.json")), QKV_OK);
     assert_int_equal(qkv_tokenizers_load(folder, &source, &target), QKV_OK);
@@ -450,7 +450,7 @@ static void nul_in_a_vocabulary(void **state)
                  { "\\u0000", 6, { 6, 1 }, { { 7, 8, 9, 9, 9, 9 }, { 0 } } },
                  { "\xEF\xB7\x90", 3, { 1, 1 }, { { 0 }, { 0 } } } };
     qkv_ids ids = { 0 };
-    qkv_text text = { 0 };
+    qkv_buffer text = { 0 };
     for (int m = 0; m < 2; m++) {
         char file[1024];
         snprintf(file, sizeof file, "{\"model\":%s,\"decoder\":{\"type\":\"Fuse\"}}", models[m]);
@@ -471,7 +471,7 @@ static void nul_in_a_vocabulary(void **state)
         qkv_tokenizer_free(t);
     }
     qkv_ids_free(&ids);
-    qkv_text_free(&text);
+    qkv_buffer_free(&text);
 }
 
 /* An id that no token has: nothing is found there, and nothing is said for it. */
@@ -479,13 +479,13 @@ static void ids_with_gaps(void **state)
 {
     (void)state;
     qkv_tokenizer *t = load_case("gaps");
-    qkv_text text = { 0 };
-    int32_t ids[] = { qkv_tokenizer_find(t, "the"), 51, qkv_tokenizer_find(t, "the") };
+    qkv_buffer text = { 0 };
+    int32_t ids[] = { qkv_tokenizer_id(t, "the"), 51, qkv_tokenizer_id(t, "the") };
     assert_string_equal(qkv_tokenizer_token(t, 51), "");
-    assert_true(ids[0] > 0 && qkv_tokenizer_find(t, "") < 0);
+    assert_true(ids[0] > 0 && qkv_tokenizer_id(t, "") < 0);
     assert_int_equal(qkv_tokenizer_decode(t, ids, 3, 0, &text), QKV_OK);
     assert_string_equal(text.data, "the the");
-    qkv_text_free(&text);
+    qkv_buffer_free(&text);
     qkv_tokenizer_free(t);
 }
 
@@ -768,14 +768,14 @@ static void growing_texts(void **state)
         json_decref(top);
         qkv_tokenizer *t = load(path);
         qkv_ids ids = { 0 };
-        qkv_text text = { 0 };
+        qkv_buffer text = { 0 };
         qkv_status status = qkv_tokenizer_encode(t, "aaaaaaaaaa", 10, NULL, &ids);
         if (!strcmp(rows[i].part, "decoder")) {
-            const int32_t id = qkv_tokenizer_find(t, "mat");
+            const int32_t id = qkv_tokenizer_id(t, "mat");
             status = qkv_tokenizer_decode(t, &id, 1, 0, &text);
         }
         if (status != QKV_LIMIT || !strstr(qkv_error(), rows[i].says)) fail_msg("row %zu: %d, %s", i, (int)status, qkv_error());
-        qkv_text_free(&text);
+        qkv_buffer_free(&text);
         qkv_ids_free(&ids);
         qkv_tokenizer_free(t);
     }
@@ -888,14 +888,14 @@ static qkv_status use_path(void)
 {
     static const char text[] = "The <s>cat sat [MASK] e\xCC\x81 \xE6\x88\x91 \xF0\x9F\x98\x80 hello world 12";
     qkv_ids ids = { 0 };
-    qkv_text out = { 0 };
+    qkv_buffer out = { 0 };
     qkv_tokenizer *t = qkv_tokenizer_load(path);
     const qkv_encode_opts opts = { .specials = 1, .with_special_tokens = 1 };
     qkv_status status = t ? QKV_OK : qkv_error_status();
     if (!status) status = qkv_tokenizer_encode_pair(t, text, sizeof text - 1, "b", 1, &opts, &ids);
     if (!status) status = qkv_tokenizer_decode(t, ids.ids, ids.n, 0, &out);
     qkv_ids_free(&ids);
-    qkv_text_free(&out);
+    qkv_buffer_free(&out);
     qkv_tokenizer_free(t);
     return status;
 }

@@ -152,7 +152,7 @@ static void thin_products(void **state)
     static const int64_t sizes[] = { 1, 10, 12, 13, 32, 33, 500 };
     enum { N = sizeof sizes / sizeof *sizes };
     assert_non_null(qkv_isa());
-    qkv_set_threads(3);
+    qkv_set_num_threads(3);
     for (int i = 0; i < N; i++)
         for (int j = 0; j < N; j++) {
             qkv__product p = product(i % 4, sizes[i], sizes[j], 1500, false);
@@ -164,7 +164,7 @@ static void thin_products(void **state)
             for (int64_t row = 0; row < p.m; row++)
                 assert_memory_equal(c + row * p.c_row, expected + row * p.c_row, sizeof(float) * (size_t)p.n);
         }
-    qkv_set_threads(0);
+    qkv_set_num_threads(0);
 }
 
 static void multiply_inside(void *work, int64_t task, void *scratch_of_task)
@@ -182,14 +182,14 @@ static void products_inside_a_task(void **state)
     (void)state;
     qkv__product p = product(0, 500, 301, 384, false);
     p.c = expected;
-    qkv_set_threads(2);
+    qkv_set_num_threads(2);
     assert_false(qkv__is_alone());
     assert_int_equal(qkv__multiply(&p), QKV_OK);
     assert_int_equal(qkv__parallel(2, 0, multiply_inside, &p), QKV_OK);
     for (int64_t i = 0; i < 2 * p.m; i++)
         assert_memory_equal((i < p.m ? c : c + MOST / 2) + i % p.m * p.c_row, expected + i % p.m * p.c_row,
                             sizeof(float) * (size_t)p.n);
-    qkv_set_threads(0);
+    qkv_set_num_threads(0);
 }
 
 /* ---- an affine layer ---- */
@@ -202,10 +202,10 @@ static void affine_digest(int64_t rows, int64_t in, int64_t out, char text[65])
     assert_int_equal(qkv_backward(qkv_sum(qkv_mul(y, y))), QKV_OK);
     sha256 s;
     sha256_start(&s);
-    sha256_add(&s, qkv_data(y), sizeof(float) * (size_t)qkv_count(y));
-    sha256_add(&s, qkv_grad(x), sizeof(float) * (size_t)qkv_count(x));
-    sha256_add(&s, qkv_grad(w), sizeof(float) * (size_t)qkv_count(w));
-    sha256_add(&s, qkv_grad(bias_of), sizeof(float) * (size_t)qkv_count(bias_of));
+    sha256_add(&s, qkv_tensor_data(y), sizeof(float) * (size_t)qkv_tensor_count(y));
+    sha256_add(&s, qkv_tensor_grad(x), sizeof(float) * (size_t)qkv_tensor_count(x));
+    sha256_add(&s, qkv_tensor_grad(w), sizeof(float) * (size_t)qkv_tensor_count(w));
+    sha256_add(&s, qkv_tensor_grad(bias_of), sizeof(float) * (size_t)qkv_tensor_count(bias_of));
     sha256_end(&s, text);
     qkv_tape_free(t);
 }
@@ -215,12 +215,12 @@ static void same_bits_on_any_threads(void **state)
     (void)state;
     char first[65], text[65];
     for (int threads = 1; threads <= 4; threads++) {
-        qkv_set_threads(threads);
+        qkv_set_num_threads(threads);
         affine_digest(301, 300, 500, threads == 1 ? first : text);
         print_message("affine, %d threads: sha256 %s\n", threads, threads == 1 ? first : text);
         if (threads > 1) assert_string_equal(first, text);
     }
-    qkv_set_threads(0);
+    qkv_set_num_threads(0);
 }
 
 static void a_row_of_an_affine_layer(void **state)
@@ -233,7 +233,7 @@ static void a_row_of_an_affine_layer(void **state)
     for (int row = 0; row < ROWS; row++) {
         qkv_tensor *alone = qkv_affine(qkv_constant(t, QKV_SHAPE(1, IN), a + row * IN), w, bias_of);
         assert_int_equal(qkv_tape_status(t), QKV_OK);
-        assert_memory_equal(qkv_data(alone), qkv_data(all) + row * OUT, sizeof(float) * OUT);
+        assert_memory_equal(qkv_tensor_data(alone), qkv_tensor_data(all) + row * OUT, sizeof(float) * OUT);
     }
     qkv_tape_free(t);
 }
@@ -244,7 +244,7 @@ static void affine_maps_together(void **state)
     (void)state;
     enum { IN = 300, N = 3 };
     static const int64_t outs[N] = { 500, 7, 130 };
-    qkv_set_threads(3);
+    qkv_set_num_threads(3);
     for (int64_t rows = 1; rows <= 81; rows += 16) {
         const float *grads[2][2 + N] = { { 0 } };
         qkv_tape *tapes[2];
@@ -264,17 +264,17 @@ static void affine_maps_together(void **state)
                 sum = sum ? qkv_add(sum, square) : square;
             }
             assert_int_equal(qkv_backward(sum), QKV_OK);
-            grads[together][0] = qkv_grad(x);
-            for (int i = 0; i < N; i++) grads[together][1 + i] = qkv_grad(w[i]);
+            grads[together][0] = qkv_tensor_grad(x);
+            for (int i = 0; i < N; i++) grads[together][1 + i] = qkv_tensor_grad(w[i]);
         }
         for (int i = 0; i < N; i++) {
-            assert_memory_equal(qkv_data(y[0][i]), qkv_data(y[1][i]), sizeof(float) * (size_t)(rows * outs[i]));
+            assert_memory_equal(qkv_tensor_data(y[0][i]), qkv_tensor_data(y[1][i]), sizeof(float) * (size_t)(rows * outs[i]));
             assert_memory_equal(grads[0][1 + i], grads[1][1 + i], sizeof(float) * (size_t)(outs[i] * IN));
         }
         assert_memory_equal(grads[0][0], grads[1][0], sizeof(float) * (size_t)(rows * IN));
         for (int i = 0; i < 2; i++) qkv_tape_free(tapes[i]);
     }
-    qkv_set_threads(0);
+    qkv_set_num_threads(0);
 }
 
 typedef struct maps {
@@ -310,11 +310,11 @@ static void packed_maps_together(void **state)
             w[i]->packing = &packing[i];
         }
         for (int threads = 0; threads <= 3; threads++) { /* 0: the first use, unpacked */
-            qkv_set_threads(threads ? threads : 1);
+            qkv_set_num_threads(threads ? threads : 1);
             if (threads == 3) assert_int_equal(qkv__parallel(1, 0, map_inside, &(maps){ x, w, bias_of, y, N }), QKV_OK);
             else assert_true(qkv__affine_together(x, w, bias_of, N, y));
             for (int i = 0; i < N; i++)
-                assert_memory_equal(qkv_data(alone[i]), qkv_data(y[i]), sizeof(float) * (size_t)(rows * outs[i]));
+                assert_memory_equal(qkv_tensor_data(alone[i]), qkv_tensor_data(y[i]), sizeof(float) * (size_t)(rows * outs[i]));
         }
         for (int i = 0; i < N; i++) {
             if (kern->packed_floats(outs[i], IN)) assert_non_null(packing[i].values);
@@ -323,7 +323,7 @@ static void packed_maps_together(void **state)
         }
         qkv_tape_free(t);
     }
-    qkv_set_threads(0);
+    qkv_set_num_threads(0);
 }
 
 /* Products are cut at the tiles of any instruction set, those of sets that this machine lacks too: cutting comes to an end, and no
@@ -334,13 +334,13 @@ static void rows_cut_at_any_tile(void **state)
     static qkv__kernels other;
     char usual_digest[65], digest[65];
     const qkv__kernels *usual = kern;
-    qkv_set_threads(2);
+    qkv_set_num_threads(2);
     affine_digest(301, 300, 500, usual_digest);
     other = *usual;
     qkv__kern = &other;
     for (size_t i = 0; i < sizeof tiles / sizeof *tiles; i++) {
         other.row_tile = tiles[i];
-        qkv_set_threads(2);
+        qkv_set_num_threads(2);
         affine_digest(301, 300, 500, digest);
         assert_string_equal(digest, usual_digest);
         packed_maps_together(state);
@@ -357,7 +357,7 @@ static void quantized_maps_together(void **state)
     static const int bits[][N] = { { 8, 8, 8 }, { 4, 4, 4 }, { 8, 4, 8 } };
     static int8_t values[N][LARGEST * GROUPS * 32];
     static float scales[N][LARGEST * GROUPS];
-    qkv_set_threads(3);
+    qkv_set_num_threads(3);
     for (int64_t rows = 1, kind = 0; rows <= 81; rows += 4, kind = (kind + 1) % 3) {
         qkv_tape *t = qkv_tape_new(NULL);
         qkv_tensor *x = qkv_constant(t, QKV_SHAPE(rows, IN), a), *w[N], *bias_of[N], *y[N];
@@ -365,18 +365,18 @@ static void quantized_maps_together(void **state)
             w[i] = qkv_constant(t, QKV_SHAPE(outs[i], IN), b + i);
             bias_of[i] = i == 1 ? NULL : qkv_constant(t, QKV_SHAPE(outs[i]), bias + i);
             w[i]->type = qkv__type_quantized(bits[kind][i]);
-            assert_true(qkv__quantize_weight(w[i]->type, qkv_data(w[i]), outs[i], IN, values[i], scales[i]));
+            assert_true(qkv__quantize_weight(w[i]->type, qkv_tensor_data(w[i]), outs[i], IN, values[i], scales[i]));
             w[i]->values = values[i], w[i]->scales = scales[i], w[i]->data = NULL;
         }
         assert_true(qkv__affine_together(x, w, bias_of, N, y));
         for (int i = 0; i < N; i++) {
             qkv_tensor *alone = qkv_affine(x, w[i], bias_of[i]);
             assert_non_null(alone);
-            assert_memory_equal(qkv_data(alone), qkv_data(y[i]), sizeof(float) * (size_t)(rows * outs[i]));
+            assert_memory_equal(qkv_tensor_data(alone), qkv_tensor_data(y[i]), sizeof(float) * (size_t)(rows * outs[i]));
         }
         qkv_tape_free(t);
     }
-    qkv_set_threads(0);
+    qkv_set_num_threads(0);
 }
 
 int main(void)

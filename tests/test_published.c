@@ -157,7 +157,7 @@ static void reads_side(const qkv_model *m, qkv_side side, const char *text, int 
 {
     qkv_ids ids = { 0 };
     char got[128] = "";
-    assert_int_equal(qkv_model_read_side(m, side, text, text ? strlen(text) : 0, raw, &ids), QKV_OK);
+    assert_int_equal(qkv_model_tokenize(m, side, text, text ? strlen(text) : 0, raw, &ids), QKV_OK);
     for (size_t i = 0; i < ids.n; i++) sprintf(got + strlen(got), "%d ", ids.ids[i]);
     assert_string_equal(got, wanted);
     for (size_t i = 0; i < ids.n; i++) /* what was added comes from no place */
@@ -188,8 +188,8 @@ static void sides_as_they_are_read(void **state)
     }
     qkv_ids ids = { 0 };
     qkv_model *m = golden_with("bert_mlm", &of_bert);
-    assert_int_equal(qkv_model_read_side(m, (qkv_side)2, "t5", 2, 0, &ids), QKV_USAGE);
-    assert_int_equal(qkv_model_read_side(m, QKV_SIDE_SOURCE, "\xff", 1, 0, &ids), QKV_FORMAT);
+    assert_int_equal(qkv_model_tokenize(m, (qkv_side)2, "t5", 2, 0, &ids), QKV_USAGE);
+    assert_int_equal(qkv_model_tokenize(m, QKV_SIDE_SOURCE, "\xff", 1, 0, &ids), QKV_FORMAT);
     assert_int_equal(ids.n, 0);
     qkv_ids_free(&ids);
     qkv_model_free(m);
@@ -249,11 +249,11 @@ static void softmax_of(const float *logits, int64_t n, double *p)
 static const float *logits_of(const qkv_model *m, qkv_tape *t, const int32_t *ids, int64_t n, const int32_t *target, int64_t k)
 {
     const qkv_transformer *x = qkv_model_transformer(m);
-    const qkv_transformer_opts *o = qkv_transformer_options(x);
+    const qkv_config *o = qkv_transformer_options(x);
     qkv_tape_reset(t);
     qkv_tensor *memory = o->encoder_layers ? qkv_transformer_encode(x, t, ids, 1, n, NULL) : NULL, *last = memory;
     if (o->decoder_layers) last = qkv_transformer_decode(x, t, target ? target : ids, 1, target ? k : n, NULL, memory, NULL);
-    const float *logits = qkv_data(qkv_transformer_logits(x, last));
+    const float *logits = qkv_tensor_data(qkv_transformer_logits(x, last));
     if (!logits) fail_msg("%s", qkv_error());
     return logits;
 }
@@ -263,7 +263,7 @@ static void classes_of(const qkv_model *m, const int32_t *ids, const int32_t *ty
     const qkv_transformer *x = qkv_model_transformer(m);
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
     qkv_tensor *hidden = qkv_transformer_encode_typed(x, t, ids, types, 1, n, NULL);
-    softmax_of(qkv_data(qkv_transformer_classify(x, hidden, NULL)), 3, p);
+    softmax_of(qkv_tensor_data(qkv_transformer_classify(x, hidden, NULL)), 3, p);
     qkv_tape_free(t);
 }
 
@@ -348,16 +348,16 @@ static void pairs_of_roberta(void **state)
     double wanted[3];
     classes_of(m, ids, NULL, 7, wanted);
     check_row(found.data, wanted, 3, 1e-6);
-    qkv_pairs *p = qkv_pairs_new();
+    qkv_dataset *p = qkv_dataset_new();
     qkv_batch b = { 0 };
     assert_int_equal(qkv_pairs_add_text(p, m, "t7 t8", 5, "t9", 2, 0, 1), QKV_OK);
-    qkv_epoch *e = qkv_epoch_new(p, &(qkv_batch_opts){ .end = 2 }, 0);
-    assert_int_equal(qkv_epoch_batch(e, 0, &b), QKV_OK);
+    qkv_loader *e = qkv_loader_new(p, &(qkv_batch_opts){ .end = 2 }, 0);
+    assert_int_equal(qkv_loader_batch(e, 0, &b), QKV_OK);
     assert_int_equal(b.source_length, 7);
     assert_memory_equal(b.source, ids, sizeof ids);
     qkv_batch_free(&b);
-    qkv_epoch_free(e);
-    qkv_pairs_free(p);
+    qkv_loader_free(e);
+    qkv_dataset_free(p);
     qkv_matrix_free(&found);
     qkv_model_free(m);
 }
@@ -369,15 +369,15 @@ static void learning_reads_alike(void **state)
     qkv_model *m = golden_with("bert_classify", &of_bert);
     qkv_special_tokens f;
     assert_int_equal(qkv_model_special_tokens(m, &f), QKV_OK);
-    qkv_pairs *p = qkv_pairs_new();
+    qkv_dataset *p = qkv_dataset_new();
     for (int i = 0; i < 4; i++)
         assert_int_equal(qkv_pairs_add_text(p, m, firsts[i], strlen(firsts[i]), seconds[i], strlen(seconds[i]), 0, i % 3),
                          QKV_OK);
     assert_int_equal(qkv_pairs_add_text(p, m, "t7 t8 t9", 8, NULL, 0, 3, 1), QKV_OK); /* cut to [CLS] t7 t8 */
     const qkv_batch_opts opts = { .in_order = 1, .start = f.start, .end = f.end, .pad = f.pad };
-    qkv_epoch *e = qkv_epoch_new(p, &opts, 0);
+    qkv_loader *e = qkv_loader_new(p, &opts, 0);
     qkv_batch b = { 0 };
-    assert_int_equal(qkv_epoch_batch(e, 0, &b), QKV_OK);
+    assert_int_equal(qkv_loader_batch(e, 0, &b), QKV_OK);
     assert_int_equal(b.rows, 5);
     for (int i = 0; i < 4; i++) {
         assert_int_equal(b.source_lengths[i], pair_lengths[i]);
@@ -387,10 +387,10 @@ static void learning_reads_alike(void **state)
     qkv_matrix found = { 0 };
     assert_int_equal(qkv_classify(m, &(qkv_texts){ .texts = firsts, .pairs = seconds, .n = 4 }, NULL, &found), QKV_OK);
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
-    const float *together = qkv_data(qkv_softmax(qkv_classify_batch(m, t, &b)));
+    const float *together = qkv_tensor_data(qkv_softmax(qkv_classify_batch(m, t, &b)));
     assert_non_null(together);
     assert_memory_equal(together, found.data, sizeof(float) * 12);
-    const qkv_objective o = qkv_classifying(NULL, 3);
+    const qkv_loss o = qkv_loss_classification(NULL, 3);
     double loss, wanted = 0, p3[3];
     assert_int_equal(qkv_evaluate(m, p, &o, &opts, &loss), QKV_OK);
     for (int i = 0; i < 4; i++) {
@@ -404,8 +404,8 @@ static void learning_reads_alike(void **state)
     qkv_tape_free(t);
     qkv_matrix_free(&found);
     qkv_batch_free(&b);
-    qkv_epoch_free(e);
-    qkv_pairs_free(p);
+    qkv_loader_free(e);
+    qkv_dataset_free(p);
     qkv_model_free(m);
 }
 
@@ -423,12 +423,12 @@ static void embeds_as_published(void **state)
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
     for (int plain = 0; plain < 2; plain++) {
         int64_t n = plain ? 12 : 10;
-        const float *hidden = qkv_data(qkv_transformer_encode(x, t, plain ? whole : cut, 1, n, NULL));
+        const float *hidden = qkv_tensor_data(qkv_transformer_encode(x, t, plain ? whole : cut, 1, n, NULL));
         double mean[16] = { 0 }, sum = 0;
         for (int64_t i = 0; i < 16 * n; i++) mean[i % 16] += (double)hidden[i] / (double)n;
         for (int i = 0; i < 16; i++) sum += mean[i] * mean[i];
         for (int i = 0; i < 16 && !plain; i++) mean[i] /= sqrt(sum);
-        assert_int_equal(qkv_embed_texts(m, &one, plain ? &(qkv_embed_opts){ 0 } : NULL, &found), QKV_OK);
+        assert_int_equal(qkv_embed(m, &one, plain ? &(qkv_embed_opts){ 0 } : NULL, &found), QKV_OK);
         assert_int_equal(found.cut, !plain);
         check_row(found.data, mean, 16, 1e-5);
         qkv_tape_reset(t);
@@ -449,7 +449,7 @@ static void check_filled(const qkv_model *m, const qkv_filled *f, int64_t mask, 
         const qkv_filling *x = &f->best[mask * f->n_best + i];
         assert_true(fabs(x->p - p[x->id]) < 1e-6);
         int better = 0;
-        for (int k = 0; k < qkv_tokenizer_size(qkv_model_source_tokenizer(m)); k++) better += p[k] > p[x->id] + 1e-6;
+        for (int k = 0; k < qkv_tokenizer_vocab_size(qkv_model_source_tokenizer(m)); k++) better += p[k] > p[x->id] + 1e-6;
         assert_true(better <= i);
         if (i) assert_true(x->p <= x[-1].p);
         assert_int_equal(strlen(x->text), x->length);
@@ -466,7 +466,7 @@ static void fills_masks(void **state)
     qkv_filled f = { 0 };
     for (int k = 0; k < 2; k++) {
         qkv_model *m = golden_with(models[k], &of_bert);
-        assert_int_equal(qkv_fill(m, text, strlen(text), 0, &f), QKV_OK);
+        assert_int_equal(qkv_fill_mask(m, text, strlen(text), 0, &f), QKV_OK);
         assert_true(f.masks == 2 && f.n_best == 5);
         assert_true(f.places[0].begin == 3 && f.places[0].end == 9 && f.places[1].begin == 14 && f.places[1].end == 20);
         check_filled(m, &f, 0, ids, 7, 2);
@@ -475,7 +475,7 @@ static void fills_masks(void **state)
         snprintf(wanted, sizeof wanted, "t7 %s  t8 <mask>t9", f.best[0].token);
         assert_string_equal(f.best[0].text, wanted);
         assert_string_equal(f.best[0].token, qkv_tokenizer_token(qkv_model_source_tokenizer(m), f.best[0].id));
-        assert_int_equal(qkv_fill(m, "[MASK]", 6, 1000, &f), QKV_OK);
+        assert_int_equal(qkv_fill_mask(m, "[MASK]", 6, 1000, &f), QKV_OK);
         assert_int_equal(f.n_best, VOCABULARY);
         double sum = 0;
         for (int i = 0; i < VOCABULARY; i++) sum += f.best[i].p;
@@ -483,7 +483,7 @@ static void fills_masks(void **state)
         qkv_model_free(m);
     }
     qkv_model *m = golden_with("roberta_mlm", &of_roberta); /* its mask takes the space before it */
-    assert_int_equal(qkv_fill(m, "t7 <mask> t8", 12, 3, &f), QKV_OK);
+    assert_int_equal(qkv_fill_mask(m, "t7 <mask> t8", 12, 3, &f), QKV_OK);
     check_filled(m, &f, 0, (const int32_t[]){ 0, 7, 22, 8, 2 }, 5, 2);
     assert_true(f.places[0].begin == 3 && !strncmp(f.best[0].text, "t7 ", 3) && strlen(f.best[0].text) >= 8);
     qkv_model_free(m);
@@ -502,7 +502,7 @@ static void fills_word_pieces(void **state)
     qkv_model *m = load();
     qkv_filled f = { 0 };
     static const char text[] = "Play \xEF\xBF\xBD [MASK] play [MASK] ([MASK])";
-    assert_int_equal(qkv_fill(m, text, strlen(text), 11, &f), QKV_OK);
+    assert_int_equal(qkv_fill_mask(m, text, strlen(text), 11, &f), QKV_OK);
     int seen = 0;
     for (int i = 0; i < 33; i++) {
         const qkv_filling *x = &f.best[i];
@@ -527,7 +527,7 @@ static void fills_the_id_0(void **state)
     };
     qkv_model *m = golden_with("roberta_mlm", &v);
     qkv_filled f = { 0 };
-    assert_int_equal(qkv_fill(m, "t7 <mask> t8", 12, 3, &f), QKV_OK);
+    assert_int_equal(qkv_fill_mask(m, "t7 <mask> t8", 12, 3, &f), QKV_OK);
     assert_true(f.masks == 1 && f.n_best == 3 && f.places[0].begin == 3 && f.places[0].end == 9);
     qkv_filled_free(&f);
     qkv_model_free(m);
@@ -542,7 +542,7 @@ static void fills_in_a_nul(void **state)
     v.decoder = "{\"type\": \"ByteFallback\"}";
     qkv_model *m = golden_with("bert_mlm", &v);
     qkv_filled f = { 0 };
-    assert_int_equal(qkv_fill(m, "t7 [MASK]", 9, 1000, &f), QKV_OK);
+    assert_int_equal(qkv_fill_mask(m, "t7 [MASK]", 9, 1000, &f), QKV_OK);
     int i = 0;
     while (i < f.n_best && f.best[i].id != 9) i++;
     assert_true(i < f.n_best);
@@ -557,30 +557,30 @@ static void fills_refusals(void **state)
     (void)state;
     qkv_filled f = { 0 };
     qkv_model *m = golden_with("bert_mlm", &of_bert);
-    assert_int_equal(qkv_fill(m, "t7 t8", 5, 1, &f), QKV_USAGE);
+    assert_int_equal(qkv_fill_mask(m, "t7 t8", 5, 1, &f), QKV_USAGE);
     assert_non_null(strstr(qkv_error(), "no mask: write [MASK]"));
-    assert_int_equal(qkv_fill(m, "[MASK]", 6, -1, &f), QKV_USAGE);
-    assert_int_equal(qkv_fill(m, NULL, 6, 1, &f), QKV_USAGE);
-    assert_int_equal(qkv_fill(NULL, "[MASK]", 6, 1, &f), QKV_USAGE);
-    assert_int_equal(qkv_fill(m, "[MASK]", 6, 1, NULL), QKV_USAGE);
+    assert_int_equal(qkv_fill_mask(m, "[MASK]", 6, -1, &f), QKV_USAGE);
+    assert_int_equal(qkv_fill_mask(m, NULL, 6, 1, &f), QKV_USAGE);
+    assert_int_equal(qkv_fill_mask(NULL, "[MASK]", 6, 1, &f), QKV_USAGE);
+    assert_int_equal(qkv_fill_mask(m, "[MASK]", 6, 1, NULL), QKV_USAGE);
     static const char much[] = "[MASK] t7 t7 t7 t7 t7 t7 t7 t7 t7 t7";
-    assert_int_equal(qkv_fill(m, much, strlen(much), 1, &f), QKV_LIMIT);
+    assert_int_equal(qkv_fill_mask(m, much, strlen(much), 1, &f), QKV_LIMIT);
     assert_string_equal(qkv_error(), "fill: the text has 13 tokens, the model has positions for 12");
-    assert_int_equal(qkv_fill(m, much, strlen(much) - 3, 1, &f), QKV_OK);
-    assert_int_equal(qkv_fill(m, "[MASK] \xff", 8, 1, &f), QKV_OK);
+    assert_int_equal(qkv_fill_mask(m, much, strlen(much) - 3, 1, &f), QKV_OK);
+    assert_int_equal(qkv_fill_mask(m, "[MASK] \xff", 8, 1, &f), QKV_OK);
     assert_null(strchr(f.best[0].text, '\xff'));
-    qkv_data(qkv_params_find(qkv_model_params(m), "embed.weight"))[4 * 16] = NAN;
-    assert_int_equal(qkv_fill(m, "[MASK]", 6, 1, &f), QKV_NUMERIC);
+    qkv_tensor_data(qkv_params_find(qkv_model_params(m), "embed.weight"))[4 * 16] = NAN;
+    assert_int_equal(qkv_fill_mask(m, "[MASK]", 6, 1, &f), QKV_NUMERIC);
     assert_true(f.masks == 0 && !f.best);
     qkv_model_free(m);
     m = golden_with("bert_classify", &of_bert);
-    assert_int_equal(qkv_fill(m, "[MASK]", 6, 1, &f), QKV_USAGE);
+    assert_int_equal(qkv_fill_mask(m, "[MASK]", 6, 1, &f), QKV_USAGE);
     qkv_model_free(m);
     m = golden_with("gpt2", &of_gpt2);
-    assert_int_equal(qkv_fill(m, "[MASK]", 6, 1, &f), QKV_USAGE);
+    assert_int_equal(qkv_fill_mask(m, "[MASK]", 6, 1, &f), QKV_USAGE);
     qkv_model_free(m);
     m = golden_with("bert_mlm", &of_marian);
-    assert_int_equal(qkv_fill(m, "[MASK]", 6, 1, &f), QKV_USAGE);
+    assert_int_equal(qkv_fill_mask(m, "[MASK]", 6, 1, &f), QKV_USAGE);
     qkv_model_free(m);
     qkv_filled_free(&f);
 }
@@ -589,10 +589,10 @@ static void fills_refusals(void **state)
 static qkv_model *model_of_ours(void)
 {
     static const char *const specials[] = { "<pad>", "<s>", "</s>", "<unk>", "<mask>" };
-    const qkv_transformer_opts o = { .vocabulary = VOCABULARY, .encoder_layers = 1, .dim = 16, .heads = 2, .d_ff = 16 };
+    const qkv_config o = { .vocabulary = VOCABULARY, .encoder_layers = 1, .dim = 16, .heads = 2, .d_ff = 16 };
     qkv_word_counts *w = qkv_word_counts_new_of(QKV_TOKEN_WORDS);
     assert_int_equal(qkv_word_counts_add(w, "a good film is it", 17), QKV_OK);
-    const qkv_bpe_opts opts = { .vocabulary = VOCABULARY, .min_count = 1, .specials = specials, .n_specials = 5 };
+    const qkv_tokenizer_opts opts = { .vocabulary = VOCABULARY, .min_count = 1, .specials = specials, .n_specials = 5 };
     qkv_tokenizer *t = qkv_tokenizer_train(w, &opts);
     qkv_model *m = qkv_model_new(&o, 4);
     assert_int_equal(qkv_model_set_tokenizers(m, t, NULL), QKV_OK);
@@ -605,9 +605,9 @@ static void fills_in_ours(void **state)
     (void)state;
     qkv_model *m = model_of_ours();
     const qkv_tokenizer *t = qkv_model_source_tokenizer(m);
-    const int32_t ids[] = { 1, qkv_tokenizer_find(t, "a"), 4, qkv_tokenizer_find(t, "film"), 2 };
+    const int32_t ids[] = { 1, qkv_tokenizer_id(t, "a"), 4, qkv_tokenizer_id(t, "film"), 2 };
     qkv_filled f = { 0 };
-    assert_int_equal(qkv_fill(m, "A [MASK] film", 13, 3, &f), QKV_OK);
+    assert_int_equal(qkv_fill_mask(m, "A [MASK] film", 13, 3, &f), QKV_OK);
     check_filled(m, &f, 0, ids, 5, 2);
     char wanted[64];
     snprintf(wanted, sizeof wanted, "A %s film", f.best[1].token);
@@ -629,7 +629,7 @@ static int32_t likeliest(const float *logits, const bool *forbidden)
 static void check_greedy(const qkv_model *m, const char *prompt, const int32_t *read, int64_t n_read, int64_t most,
                          bool must_end)
 {
-    const qkv_model_info *info = qkv_model_info_of(m);
+    const qkv_model_info *info = qkv_model_get_info(m);
     qkv_generated g = { 0 };
     assert_int_equal(qkv_generate(m, prompt, strlen(prompt), &(qkv_generate_opts){ .max_tokens = most }, NULL, NULL, &g),
                      QKV_OK);
@@ -687,26 +687,27 @@ static void prompts_of_byte_pairs_begin_with_nothing(void **state)
 {
     (void)state;
     static const char *const specials[] = { "<|endoftext|>" };
-    const qkv_transformer_opts o = { .vocabulary = 257,
-                                     .decoder_layers = 1,
-                                     .dim = 16,
-                                     .heads = 2,
-                                     .d_ff = 16,
-                                     .pre_norm = 1,
-                                     .activation = QKV_ACTIVATION_GELU_TANH,
-                                     .positions = QKV_POSITION_LEARNED,
-                                     .max_positions = 16,
-                                     .unscaled = 1 };
+    const qkv_config o = { .vocabulary = 257,
+                           .decoder_layers = 1,
+                           .dim = 16,
+                           .heads = 2,
+                           .d_ff = 16,
+                           .pre_norm = 1,
+                           .activation = QKV_ACTIVATION_GELU_TANH,
+                           .positions = QKV_POSITION_LEARNED,
+                           .max_positions = 16,
+                           .unscaled = 1 };
     qkv_word_counts *w = qkv_word_counts_new();
-    qkv_tokenizer *t = qkv_tokenizer_train(w, &(qkv_bpe_opts){ .vocabulary = 257, .specials = specials, .n_specials = 1 });
+    qkv_tokenizer *t = qkv_tokenizer_train(w,
+                                           &(qkv_tokenizer_opts){ .vocabulary = 257, .specials = specials, .n_specials = 1 });
     qkv_model *made = qkv_model_new(&o, 5);
     assert_int_equal(qkv_model_set_tokenizers(made, t, NULL), QKV_OK);
     assert_int_equal(qkv_model_save_as(made, folder, "gpt2"), QKV_OK);
     set_key("config.json", "bos_token_id", "0");
     set_key("config.json", "eos_token_id", "0");
     qkv_model *m = load();
-    assert_int_equal(qkv_model_info_of(m)->begin, 0);
-    const int32_t ids[] = { qkv_tokenizer_find(t, "a"), qkv_tokenizer_find(t, "b") };
+    assert_int_equal(qkv_model_get_info(m)->begin, 0);
+    const int32_t ids[] = { qkv_tokenizer_id(t, "a"), qkv_tokenizer_id(t, "b") };
     qkv_tape *tape = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
     double p[257];
     softmax_of(logits_of(m, tape, ids, 2, NULL, 0) + 257, 257, p);
@@ -840,7 +841,7 @@ static void several_ids_end_a_text(void **state)
 
 static qkv_status gather_piece(void *data, const char *piece, size_t length)
 {
-    assert_int_equal(qkv_utf8_check(piece, length), length);
+    assert_int_equal(qkv_utf8_valid(piece, length), length);
     strncat(data, piece, length);
     return QKV_OK;
 }
@@ -862,7 +863,7 @@ static void pieces_are_the_text(void **state)
     qkv_model *m = golden_with("llama", &bytes);
     const qkv_tokenizer *t = qkv_model_source_tokenizer(m);
     qkv_generated g = { 0 };
-    qkv_text all = { 0 }, repaired = { 0 };
+    qkv_buffer all = { 0 }, repaired = { 0 };
     int waited = 0;
     for (uint64_t seed = 0; seed < 60; seed++) {
         char pieces[4096] = "";
@@ -879,8 +880,8 @@ static void pieces_are_the_text(void **state)
         waited += strstr(pieces, "\xE6\x97\xA5") != NULL || strstr(pieces, "\xEF\xBF\xBD") != NULL;
     }
     assert_true(waited > 10);
-    qkv_text_free(&repaired);
-    qkv_text_free(&all);
+    qkv_buffer_free(&repaired);
+    qkv_buffer_free(&all);
     qkv_generated_free(&g);
     qkv_model_free(m);
 }
@@ -955,7 +956,7 @@ static void search_is_by_the_files(void **state)
                                    .n_banned = 1 };
     qkv_translations found = { 0 };
     qkv_search_result wanted = { 0 };
-    assert_int_equal(qkv_search(m, source_ids[0], 1, 4, NULL, &same, &wanted), QKV_OK);
+    assert_int_equal(qkv_beam_search(m, source_ids[0], 1, 4, NULL, &same, &wanted), QKV_OK);
     assert_int_equal(qkv_translate(m, sources, NULL, 1, &(qkv_translate_opts){ .n_best = 4 }, &found), QKV_OK);
     for (int i = 0; i < 4; i++) {
         assert_int_equal(found.best[i].n_ids, wanted.best[i].n);
@@ -974,7 +975,7 @@ static void search_is_by_the_files(void **state)
     qkv_translations_free(&found);
     qkv_model_free(m);
     m = golden_with("marian", &of_marian);
-    assert_int_equal(qkv_search(m, source_ids[0], 1, 4, NULL, &same, &wanted), QKV_OK);
+    assert_int_equal(qkv_beam_search(m, source_ids[0], 1, 4, NULL, &same, &wanted), QKV_OK);
     const int32_t ends[] = { 0, 9, wanted.best[0].ids[2] };
     char listed[32];
     snprintf(listed, sizeof listed, "[0, 9, %d]", ends[2]);
@@ -982,7 +983,7 @@ static void search_is_by_the_files(void **state)
     qkv_model *ending = load();
     qkv_search_opts several = same;
     several.ends = ends, several.n_ends = 3;
-    assert_int_equal(qkv_search(m, source_ids[0], 1, 4, NULL, &several, &wanted), QKV_OK);
+    assert_int_equal(qkv_beam_search(m, source_ids[0], 1, 4, NULL, &several, &wanted), QKV_OK);
     assert_int_equal(qkv_translate(ending, sources, NULL, 1, &(qkv_translate_opts){ .n_best = 4 }, &found), QKV_OK);
     int uncut = 0;
     for (int i = 0; i < 4; i++) {
@@ -994,7 +995,7 @@ static void search_is_by_the_files(void **state)
     }
     assert_true(uncut > 0);
     several.n_ends = -1;
-    assert_int_equal(qkv_search(m, source_ids[0], 1, 4, NULL, &several, &wanted), QKV_USAGE);
+    assert_int_equal(qkv_beam_search(m, source_ids[0], 1, 4, NULL, &several, &wanted), QKV_USAGE);
     qkv_search_result_free(&wanted);
     qkv_translations_free(&found);
     qkv_model_free(ending);
@@ -1033,7 +1034,7 @@ static void search_is_by_more_of_the_files(void **state)
     m = load();
     for (int given = 0; given <= 2; given += 2) { /* an option wins */
         o.no_repeat = given ? given : 1;
-        assert_int_equal(qkv_search(m, source_ids[0], 1, 4, NULL, &o, &wanted), QKV_OK);
+        assert_int_equal(qkv_beam_search(m, source_ids[0], 1, 4, NULL, &o, &wanted), QKV_OK);
         const qkv_translate_opts options = { .n_best = 4, .no_repeat = given };
         assert_int_equal(qkv_translate(m, sources, NULL, 1, &options, &found), QKV_OK);
         same_found(&found, &wanted);
@@ -1044,13 +1045,13 @@ static void search_is_by_more_of_the_files(void **state)
     set_key("generation_config.json", "pad_token_id", "0");
     m = load();
     assert_int_equal(qkv_params_materialize(qkv_model_params(m)), QKV_OK);
-    qkv_data(qkv_params_find(qkv_model_params(m), "output.bias"))[0] = 20; /* which the model would like to say */
+    qkv_tensor_data(qkv_params_find(qkv_model_params(m), "output.bias"))[0] = 20; /* which the model would like to say */
     o.no_repeat = 0, o.end = end, o.pad = 0;
-    assert_int_equal(qkv_search(m, source_ids[0], 1, 4, NULL, &o, &wanted), QKV_OK);
+    assert_int_equal(qkv_beam_search(m, source_ids[0], 1, 4, NULL, &o, &wanted), QKV_OK);
     assert_int_equal(qkv_translate(m, sources, NULL, 1, &(qkv_translate_opts){ .n_best = 4 }, &found), QKV_OK);
     same_found(&found, &wanted);
     o.pad = 22; /* else this shows nothing */
-    assert_int_equal(qkv_search(m, source_ids[0], 1, 4, NULL, &o, &wanted), QKV_OK);
+    assert_int_equal(qkv_beam_search(m, source_ids[0], 1, 4, NULL, &o, &wanted), QKV_OK);
     int zeros = 0;
     for (int i = 0; i < 4; i++)
         for (int64_t k = 0; k < wanted.best[i].n; k++) zeros += wanted.best[i].ids[k] == 0;
@@ -1080,7 +1081,7 @@ static void too_many_marks(void **state)
             qkv_special_tokens tokens;
             qkv_status status = i == 0   ? qkv_translate(m, &text, NULL, 1, NULL, &found)
                                 : i == 1 ? qkv_generate(m, text, 9, &(qkv_generate_opts){ .max_tokens = 1 }, NULL, NULL, &g)
-                                         : qkv_fill(m, text, 9, 1, &f);
+                                         : qkv_fill_mask(m, text, 9, 1, &f);
             assert_int_equal(status, much ? QKV_UNSUPPORTED : QKV_OK);
             if (much) assert_non_null(strstr(qkv_error(), "more than 8 tokens in one place"));
             status = qkv_model_special_tokens(m, &tokens);
@@ -1149,16 +1150,16 @@ static void documents_as_the_model_reads_them(void **state)
     for (int i = 0; i < 2; i++) {
         qkv_model *m = golden_with(rows[i].name, rows[i].v);
         qkv_nll sum = { 0 };
-        assert_int_equal(qkv_measure_text(m, "t7 t8", 5, 10, 0, &sum), QKV_OK);
+        assert_int_equal(qkv_log_likelihood(m, "t7 t8", 5, 10, 0, &sum), QKV_OK);
         assert_int_equal(sum.tokens, 3);
         assert_true(fabs(sum.nats - nats_of(m, rows[i].ids, 4)) < 1e-4);
-        qkv_pairs *p = qkv_pairs_new();
+        qkv_dataset *p = qkv_dataset_new();
         assert_int_equal(qkv_pairs_add_document(p, m, "t7 t8", 5, 10), QKV_OK);
-        const qkv_objective o = qkv_generating();
+        const qkv_loss o = qkv_loss_language_model();
         double loss;
         assert_int_equal(qkv_evaluate(m, p, &o, &(qkv_batch_opts){ .bare = 1 }, &loss), QKV_OK);
         assert_true(fabs(loss - sum.nats / 3) < 1e-5);
-        qkv_pairs_free(p);
+        qkv_dataset_free(p);
         qkv_model_free(m);
     }
 }
@@ -1169,16 +1170,16 @@ static void masks_words_of_bert(void **state)
     qkv_model *m = golden_with("bert_mlm", &of_bert);
     qkv_special_tokens f;
     assert_int_equal(qkv_model_special_tokens(m, &f), QKV_OK);
-    const qkv_masking_opts masking = { .rate = 0.5f, .mask = f.mask, .first = f.first, .vocabulary = VOCABULARY };
-    const qkv_objective o = qkv_masking(&masking);
-    qkv_pairs *p = qkv_pairs_new();
+    const qkv_masked_lm_opts masking = { .rate = 0.5f, .mask = f.mask, .first = f.first, .vocabulary = VOCABULARY };
+    const qkv_loss o = qkv_loss_masked_lm(&masking);
+    qkv_dataset *p = qkv_dataset_new();
     assert_int_equal(qkv_pairs_add_masked(p, m, "t7 t8 t9 t10", 12, 0), QKV_OK);
-    qkv_epoch *e = qkv_epoch_new(p, &(qkv_batch_opts){ .start = f.start, .end = f.end, .pad = f.pad }, 0);
+    qkv_loader *e = qkv_loader_new(p, &(qkv_batch_opts){ .start = f.start, .end = f.end, .pad = f.pad }, 0);
     qkv_batch b = { 0 };
     int masked = 0;
     for (uint64_t pass = 0; pass < 20; pass++) {
         const int32_t whole[] = { 2, 7, 8, 9, 10, 3 };
-        assert_int_equal(qkv_epoch_batch(e, 0, &b), QKV_OK);
+        assert_int_equal(qkv_loader_batch(e, 0, &b), QKV_OK);
         assert_int_equal(b.source_length, 6);
         assert_memory_equal(b.source, whole, sizeof whole);
         assert_int_equal(o.prepare(&o, &b, 1, pass), QKV_OK);
@@ -1190,8 +1191,8 @@ static void masks_words_of_bert(void **state)
     }
     assert_true(masked > 10);
     qkv_batch_free(&b);
-    qkv_epoch_free(e);
-    qkv_pairs_free(p);
+    qkv_loader_free(e);
+    qkv_dataset_free(p);
     qkv_model_free(m);
 }
 
@@ -1244,9 +1245,7 @@ static void bytes_are_one_unit(void **state)
     (void)state;
     qkv_tokenizer *t = qkv_tokenizer_load(QKV_GOLDEN "/spm_bytes.model");
     assert_non_null(t);
-    const qkv_transformer_opts o = {
-        .vocabulary = qkv_tokenizer_size(t), .decoder_layers = 1, .dim = 8, .heads = 1, .d_ff = 8
-    };
+    const qkv_config o = { .vocabulary = qkv_tokenizer_vocab_size(t), .decoder_layers = 1, .dim = 8, .heads = 1, .d_ff = 8 };
     qkv_model *m = qkv_model_new(&o, 1);
     assert_int_equal(qkv_model_set_tokenizers(m, t, NULL), QKV_OK);
     qkv_attention_capture a = { 0 };
@@ -1322,16 +1321,16 @@ static qkv_status all_of_it(void)
     qkv_model *m = qkv_model_load(folder);
     qkv_filled filled = { 0 };
     qkv_matrix rows = { 0 };
-    qkv_pairs *p = m ? qkv_pairs_new() : NULL;
+    qkv_dataset *p = m ? qkv_dataset_new() : NULL;
     const qkv_texts pair = { .texts = text, .pairs = second, .n = 1 };
     qkv_status status = p ? QKV_OK : qkv_error_status();
-    if (!status) status = qkv_fill(m, *text, 9, 3, &filled);
-    if (!status) status = qkv_embed_texts(m, &pair, NULL, &rows);
+    if (!status) status = qkv_fill_mask(m, *text, 9, 3, &filled);
+    if (!status) status = qkv_embed(m, &pair, NULL, &rows);
     if (!status) status = qkv_pairs_add_text(p, m, *text, 9, *second, 2, 0, 1);
     if (!status) status = qkv_pairs_add_masked(p, m, *text, 9, 0);
     qkv_filled_free(&filled);
     qkv_matrix_free(&rows);
-    qkv_pairs_free(p);
+    qkv_dataset_free(p);
     qkv_model_free(m);
     return status;
 }

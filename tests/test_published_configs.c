@@ -29,7 +29,7 @@ static qkv_model *write_weights(const char *name, json_t *config)
     assert_int_equal(qkv__json_load(in_folder("config.json"), QKV__CONFIG_MAX, &doc), QKV_OK);
     const qkv__published p = { .path = "config.json", .config = doc.top, .weights = &none };
     const qkv__family *f = qkv__family_find(qkv__json_get_text(doc.top, "model_type"));
-    qkv_transformer_opts o;
+    qkv_config o;
     if (!f) fail_msg("%s: there is no such family", name);
     if (qkv__family_read(f, &p, &o)) fail_msg("%s: %s", name, qkv_error());
     qkv__json_free(&doc);
@@ -42,8 +42,8 @@ static qkv_model *write_weights(const char *name, json_t *config)
 static void check_numbers(const char *name, const qkv_tensor *y)
 {
     if (!y) fail_msg("%s: %s", name, qkv_error());
-    for (int64_t i = 0; i < qkv_count(y); i++)
-        if (!isfinite(qkv_data((qkv_tensor *)(uintptr_t)y)[i])) fail_msg("%s: number %d is not finite", name, (int)i);
+    for (int64_t i = 0; i < qkv_tensor_count(y); i++)
+        if (!isfinite(qkv_tensor_data((qkv_tensor *)(uintptr_t)y)[i])) fail_msg("%s: number %d is not finite", name, (int)i);
 }
 
 static void loads(const char *name, json_t *config)
@@ -57,7 +57,7 @@ static void loads(const char *name, json_t *config)
         memcmp(qkv_params_data(p), qkv_params_data(q), sizeof(float) * (size_t)qkv_params_block(p)))
         fail_msg("%s: its weights are others", name);
     const qkv_transformer *x = qkv_model_transformer(m);
-    const qkv_transformer_opts *o = qkv_transformer_options(x);
+    const qkv_config *o = qkv_transformer_options(x);
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
     qkv_tensor *y = o->encoder_layers ? qkv_transformer_encode(x, t, ids, 1, 5, NULL) : NULL;
     if (o->decoder_layers) y = qkv_transformer_decode(x, t, ids, 1, 5, NULL, y, NULL);

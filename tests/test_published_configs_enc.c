@@ -27,7 +27,7 @@ static void write_weights(void)
     const char *type = qkv__model_type(config.top);
     const qkv__family *f = type ? qkv__family_find(type) : NULL;
     if (f && f->variant) f = f->variant(&p, NULL);
-    qkv_transformer_opts o;
+    qkv_config o;
     qkv_params *params = qkv_params_new(7);
     bool is_known = f && !qkv__family_read(f, &p, &o) && qkv_transformer_new(params, &o);
     assert_int_equal(
@@ -41,7 +41,7 @@ static void run(const char *name, const qkv_model *m)
 {
     static const int32_t ids[] = { 4, 5, 6, 7, 2 };
     const qkv_transformer *x = qkv_model_transformer(m);
-    const qkv_transformer_opts *o = qkv_transformer_options(x);
+    const qkv_config *o = qkv_transformer_options(x);
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
     qkv_tensor *last = qkv_transformer_encode(x, t, ids, 1, 5, NULL);
     if (o->decoder_layers) last = qkv_transformer_decode(x, t, ids, 1, 5, NULL, last, NULL);
@@ -66,7 +66,7 @@ static void as_their_authors_wrote_them(void **state)
         write_weights();
         qkv_model *m = qkv_model_load(folder);
         if (loads && !m) fail_msg("%s: %s", name, qkv_error());
-        if (loads) assert_string_equal(qkv_model_info_of(m)->family, loads);
+        if (loads) assert_string_equal(qkv_model_get_info(m)->family, loads);
         if (loads) run(name, m);
         else if (m || !strstr(qkv_error(), json_string_value(json_object_get(row, "refused"))))
             fail_msg("%s: loaded, or refused otherwise: %s", name, qkv_error());

@@ -167,14 +167,15 @@ static void same_weights(const char *family)
     qkv_model *expected = qkv_model_load(path), *m = qkv_model_load(folder);
     if (!expected || !m) fail_msg("%s", qkv_error());
     const qkv_params *a = qkv_model_params(expected), *b = qkv_model_params(m);
-    assert_int_equal(qkv_params_tensors(a), qkv_params_tensors(b));
-    for (int i = 0; i < qkv_params_tensors(a); i++) {
-        const qkv_tensor *x = qkv_params_tensor(a, i), *y = qkv_params_tensor(b, i);
-        assert_int_equal(qkv_count(x), qkv_count(y));
-        float *values[2] = { malloc(sizeof(float) * (size_t)qkv_count(x)), malloc(sizeof(float) * (size_t)qkv_count(x)) };
-        qkv__widen(x, 0, qkv_count(x), values[0]);
-        qkv__widen(y, 0, qkv_count(y), values[1]);
-        assert_memory_equal(values[0], values[1], sizeof(float) * (size_t)qkv_count(x));
+    assert_int_equal(qkv_params_size(a), qkv_params_size(b));
+    for (int i = 0; i < qkv_params_size(a); i++) {
+        const qkv_tensor *x = qkv_params_at(a, i), *y = qkv_params_at(b, i);
+        assert_int_equal(qkv_tensor_count(x), qkv_tensor_count(y));
+        float *values[2] = { malloc(sizeof(float) * (size_t)qkv_tensor_count(x)),
+                             malloc(sizeof(float) * (size_t)qkv_tensor_count(x)) };
+        qkv__widen(x, 0, qkv_tensor_count(x), values[0]);
+        qkv__widen(y, 0, qkv_tensor_count(y), values[1]);
+        assert_memory_equal(values[0], values[1], sizeof(float) * (size_t)qkv_tensor_count(x));
         free(values[0]);
         free(values[1]);
     }

@@ -53,7 +53,7 @@ static void sets_that_were_not_run(void **state)
     static const char *const names[] = { "avx2", "avx_vnni", "avx512", "avx512_vnni", "avx512_bf16", "amx", "neon_dot" };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         bool is_there = false;
-        for (int set = 0; qkv_isa_available(set); set++) is_there = is_there || !strcmp(qkv_isa_available(set), names[i]);
+        for (int set = 0; qkv_isa_at(set); set++) is_there = is_there || !strcmp(qkv_isa_at(set), names[i]);
         if (!is_there) print_message("skipped: %s, which this machine or build does not have\n", names[i]);
     }
 }
@@ -353,7 +353,7 @@ static void products_take_the_unit(void **state)
                     qkv__product both[2] = { p, p };
                     qkv_tensor *weights[2] = { &weight, &weight };
                     qkv__kern = &with_unit;
-                    qkv_set_threads(threads);
+                    qkv_set_num_threads(threads);
                     both[0].m = both[1].m = rows[i], both[0].c = c, both[1].c = c + rows[i] * N;
                     if (together) assert_int_equal(qkv__multiply_weights(both, weights, 2), QKV_OK);
                     else assert_int_equal(qkv__multiply_weight(both, &weight), QKV_OK);
@@ -362,7 +362,7 @@ static void products_take_the_unit(void **state)
                 }
     }
     qkv__kern = best;
-    qkv_set_threads(0);
+    qkv_set_num_threads(0);
 }
 
 int main(void)

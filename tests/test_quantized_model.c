@@ -21,17 +21,17 @@
 enum { VOCABULARY = 90, TOKENS = 40 };
 
 /* Widths that are no multiple of a group, so that every row has an end of its own. */
-static const qkv_transformer_opts decoder = { .vocabulary = VOCABULARY,
-                                              .decoder_layers = 2,
-                                              .dim = 72,
-                                              .heads = 4,
-                                              .d_ff = 130,
-                                              .pre_norm = 1,
-                                              .norm = QKV_NORM_RMS,
-                                              .activation = QKV_ACTIVATION_SILU_GATED,
-                                              .positions = QKV_POSITION_ROTARY,
-                                              .untied = 1 };
-static const qkv_transformer_opts translator = {
+static const qkv_config decoder = { .vocabulary = VOCABULARY,
+                                    .decoder_layers = 2,
+                                    .dim = 72,
+                                    .heads = 4,
+                                    .d_ff = 130,
+                                    .pre_norm = 1,
+                                    .norm = QKV_NORM_RMS,
+                                    .activation = QKV_ACTIVATION_SILU_GATED,
+                                    .positions = QKV_POSITION_ROTARY,
+                                    .untied = 1 };
+static const qkv_config translator = {
     .vocabulary = VOCABULARY, .encoder_layers = 1, .decoder_layers = 1, .dim = 64, .heads = 4, .d_ff = 100
 };
 
@@ -39,7 +39,7 @@ static const qkv_weights kinds[] = { QKV_WEIGHTS_INT8, QKV_WEIGHTS_INT4, QKV_WEI
 static const char *const kind_names[] = { "int8", "int4", "bf16" };
 
 /* The last path stays valid. */
-static const char *saved(const char *name, const qkv_transformer_opts *o)
+static const char *saved(const char *name, const qkv_config *o)
 {
     static char path[256];
     snprintf(path, sizeof path, "%s", in_folder(name));
@@ -72,7 +72,7 @@ static void last_logits(const qkv_model *m, int64_t rows, int64_t step, float ou
         }
         assert_int_equal(qkv_session_read(s, ids, counts, QKV_LOGITS_LAST), QKV_OK);
     }
-    memcpy(out, qkv_data(qkv_session_logits(s)) + (rows - 1) * VOCABULARY, sizeof(float) * VOCABULARY);
+    memcpy(out, qkv_tensor_data(qkv_session_logits(s)) + (rows - 1) * VOCABULARY, sizeof(float) * VOCABULARY);
     qkv_session_free(s);
 }
 
@@ -89,12 +89,12 @@ static void same_at_any_batch_and_threads(void **state)
         last_logits(m, 1, 1, first);
         for (int threads = 1; threads <= 4; threads *= 2)
             for (int i = 0; i < 5; i++) {
-                assert_int_equal(qkv_set_threads(threads), QKV_OK);
+                assert_int_equal(qkv_set_num_threads(threads), QKV_OK);
                 last_logits(m, rows[i], steps[i], other);
                 if (memcmp(first, other, sizeof first))
                     fail_msg("%s, %d threads, %lld rows: other bits", kind_names[kind], threads, (long long)rows[i]);
             }
-        qkv_set_threads(0);
+        qkv_set_num_threads(0);
         qkv_model_free(m);
     }
 }
@@ -110,9 +110,9 @@ static void translations_are_the_same_in_any_batch(void **state)
     for (int kind = 0; kind < 3; kind++) {
         qkv_model *m = load(path, kinds[kind]);
         qkv_search_result all = { 0 }, some = { 0 };
-        assert_int_equal(qkv_search(m, ids, SENTENCES, LENGTH, NULL, &opts, &all), QKV_OK);
+        assert_int_equal(qkv_beam_search(m, ids, SENTENCES, LENGTH, NULL, &opts, &all), QKV_OK);
         for (int64_t at = 0, n = 1; at + n <= SENTENCES; at += n, n = n == 1 ? 7 : 1) {
-            assert_int_equal(qkv_search(m, ids + at * LENGTH, n, LENGTH, NULL, &opts, &some), QKV_OK);
+            assert_int_equal(qkv_beam_search(m, ids + at * LENGTH, n, LENGTH, NULL, &opts, &some), QKV_OK);
             for (int64_t i = 0; i < n; i++) {
                 const qkv_hypothesis *a = &all.best[at + i], *b = &some.best[i];
                 assert_int_equal(a->n, b->n);
@@ -137,11 +137,11 @@ static void weights_are_near(void **state)
     qkv_model *exact = load(path, QKV_WEIGHTS_AS_STORED);
     for (int kind = 0; kind < 2; kind++) {
         qkv_model *m = load(path, kinds[kind]);
-        assert_int_equal(qkv_model_info_of(m)->bits, kind ? 4 : 8);
-        for (int i = 0; i < qkv_params_tensors(qkv_model_params(m)); i++) {
+        assert_int_equal(qkv_model_get_info(m)->bits, kind ? 4 : 8);
+        for (int i = 0; i < qkv_params_size(qkv_model_params(m)); i++) {
             const char *name = qkv_params_name(qkv_model_params(m), i);
-            const qkv_tensor *w = qkv_params_tensor(qkv_model_params(m), i);
-            const float *was = qkv_data(qkv_params_tensor(qkv_model_params(exact), i));
+            const qkv_tensor *w = qkv_params_at(qkv_model_params(m), i);
+            const float *was = qkv_tensor_data(qkv_params_at(qkv_model_params(exact), i));
             bool is_table = !strcmp(name, "embed.weight") || !strcmp(name, "output.weight");
             assert_int_equal(qkv__is_quantized(w), w->ndim == 2);
             if (w->ndim != 2) continue;
@@ -173,10 +173,10 @@ static void bf16_is_rounded_and_kept(void **state)
     const char *path = saved("rounded", &decoder), *isa = qkv_isa();
     float before[VOCABULARY], after[VOCABULARY];
     qkv_model *exact = load(path, QKV_WEIGHTS_AS_STORED), *m = load(path, QKV_WEIGHTS_BF16);
-    assert_int_equal(qkv_model_info_of(m)->bits, 0);
-    for (int i = 0; i < qkv_params_tensors(qkv_model_params(m)); i++) {
-        const qkv_tensor *w = qkv_params_tensor(qkv_model_params(m), i);
-        const float *was = qkv_data(qkv_params_tensor(qkv_model_params(exact), i));
+    assert_int_equal(qkv_model_get_info(m)->bits, 0);
+    for (int i = 0; i < qkv_params_size(qkv_model_params(m)); i++) {
+        const qkv_tensor *w = qkv_params_at(qkv_model_params(m), i);
+        const float *was = qkv_tensor_data(qkv_params_at(qkv_model_params(exact), i));
         for (int64_t at = 0; at < w->count; at++) {
             float now, off = ldexpf(fabsf(was[at]), -8);
             qkv__widen(w, at, 1, &now);
@@ -204,8 +204,8 @@ static void widened_anywhere(void **state)
     (void)state;
     const char *path = saved("widened", &decoder);
     qkv_model *m = load(path, QKV_WEIGHTS_INT4);
-    for (int i = 0; i < qkv_params_tensors(qkv_model_params(m)); i++) {
-        const qkv_tensor *w = qkv_params_tensor(qkv_model_params(m), i);
+    for (int i = 0; i < qkv_params_size(qkv_model_params(m)); i++) {
+        const qkv_tensor *w = qkv_params_at(qkv_model_params(m), i);
         if (!qkv__is_quantized(w)) continue;
         float *all = malloc(sizeof *all * (size_t)w->count), some[100];
         qkv__widen(w, 0, w->count, all);
@@ -230,7 +230,7 @@ static void saved_and_loaded_is_the_same(void **state)
         qkv_model_free(m);
         for (int asked = 0; asked < 2; asked++) {
             m = load(in_folder(names[kind]), asked ? kinds[kind] : QKV_WEIGHTS_AS_STORED);
-            assert_int_equal(qkv_model_info_of(m)->bits, kind ? 4 : 8);
+            assert_int_equal(qkv_model_get_info(m)->bits, kind ? 4 : 8);
             last_logits(m, 1, TOKENS, after);
             assert_memory_equal(before, after, sizeof before);
             qkv_model_free(m);
@@ -247,17 +247,17 @@ static void saved_and_loaded_is_the_same(void **state)
 static void saved_as_a_family_is_the_same(void **state)
 {
     (void)state;
-    const qkv_transformer_opts o = { .vocabulary = VOCABULARY,
-                                     .decoder_layers = 2,
-                                     .dim = 48,
-                                     .heads = 4,
-                                     .d_ff = 192,
-                                     .pre_norm = 1,
-                                     .norm_eps = 1e-5f,
-                                     .activation = QKV_ACTIVATION_GELU_TANH,
-                                     .positions = QKV_POSITION_LEARNED,
-                                     .max_positions = 64,
-                                     .unscaled = 1 };
+    const qkv_config o = { .vocabulary = VOCABULARY,
+                           .decoder_layers = 2,
+                           .dim = 48,
+                           .heads = 4,
+                           .d_ff = 192,
+                           .pre_norm = 1,
+                           .norm_eps = 1e-5f,
+                           .activation = QKV_ACTIVATION_GELU_TANH,
+                           .positions = QKV_POSITION_LEARNED,
+                           .max_positions = 64,
+                           .unscaled = 1 };
     qkv_model *ours = qkv_model_new(&o, 3);
     assert_non_null(ours);
     if (qkv_model_save_as(ours, in_folder("gpt2"), "gpt2")) fail_msg("%s", qkv_error());
@@ -270,7 +270,7 @@ static void saved_as_a_family_is_the_same(void **state)
         if (qkv_model_save(m, to)) fail_msg("%s", qkv_error());
         qkv_model_free(m);
         m = load(to, QKV_WEIGHTS_AS_STORED);
-        assert_string_equal(qkv_model_info_of(m)->family, "gpt2");
+        assert_string_equal(qkv_model_get_info(m)->family, "gpt2");
         last_logits(m, 2, TOKENS, after);
         assert_memory_equal(before, after, sizeof before);
         qkv_model_free(m);
@@ -391,9 +391,11 @@ static void hostile_configs(void **state)
 static void configs_of_other_bits(void **state)
 {
     (void)state;
-    static const char *const says[3][3] = { [0] = { [1] = "8 bits: no matrix is quantized", [2] = "4 bits: no matrix is quantized" },
-                                            [1] = { [2] = "says 4 bits: the matrices have 8" },
-                                            [2] = { [1] = "says 8 bits: some matrices have 4" } };
+    static const char *const says[3][3] = {
+        [0] = { [1] = "8 bits: no matrix is quantized", [2] = "4 bits: no matrix is quantized" },
+        [1] = { [2] = "says 4 bits: the matrices have 8" },
+        [2] = { [1] = "says 8 bits: some matrices have 4" }
+    };
     static const qkv_weights stored[] = { QKV_WEIGHTS_AS_STORED, QKV_WEIGHTS_INT8, QKV_WEIGHTS_INT4 };
     char name[32], from[48], to[600];
     const char *path = saved("source", &decoder);
@@ -406,7 +408,7 @@ static void configs_of_other_bits(void **state)
     for (int weights = 0; weights < 3; weights++)
         for (int config = 1; config < 3; config++) {
             if (weights == config) continue;
-            qkv_text text = { 0 };
+            qkv_buffer text = { 0 };
             snprintf(from, sizeof from, "kind%d/config.json", config);
             assert_int_equal(qkv_text_read(in_folder(from), 0, &text), QKV_OK);
             snprintf(name, sizeof name, "kind%d", weights);
@@ -415,7 +417,7 @@ static void configs_of_other_bits(void **state)
             qkv_model_free(m);
             snprintf(to, sizeof to, "%s/config.json", in_folder("lying"));
             assert_int_equal(qkv_file_write(to, text.data, text.length), QKV_OK);
-            qkv_text_free(&text);
+            qkv_buffer_free(&text);
             assert_null(qkv_model_load(in_folder("lying")));
             assert_int_equal(qkv_error_status(), QKV_FORMAT);
             if (!strstr(qkv_error(), says[weights][config])) fail_msg("%d, %d: %s", weights, config, qkv_error());
@@ -428,7 +430,7 @@ static void no_training(void **state)
 {
     (void)state;
     qkv_model *m = load(saved("untrained", &decoder), QKV_WEIGHTS_INT8);
-    assert_null(qkv_model_like(m, &decoder, 1));
+    assert_null(qkv_model_adapt(m, &decoder, 1));
     assert_int_equal(qkv_error_status(), QKV_UNSUPPORTED);
     assert_non_null(strstr(qkv_error(), "8 bits, which cannot be trained"));
     assert_null(qkv_params_data(qkv_model_params(m)));
@@ -448,7 +450,7 @@ static void numbers_that_do_not_fit(void **state)
 {
     (void)state;
     qkv_model *m = qkv_model_new(&decoder, 7);
-    qkv_data(qkv_params_find(qkv_model_params(m), "decoder.1.ffn.in.weight"))[3] = 3e38f;
+    qkv_tensor_data(qkv_params_find(qkv_model_params(m), "decoder.1.ffn.in.weight"))[3] = 3e38f;
     assert_int_equal(qkv_model_save(m, in_folder("large")), QKV_OK);
     qkv_model_free(m);
     qkv_model_free(load(in_folder("large"), QKV_WEIGHTS_INT8));

@@ -20,11 +20,11 @@ static qkv_model *make_model(void)
 {
     qkv_word_counts *w = qkv_word_counts_new_of(QKV_TOKEN_WORDS);
     qkv_tokenizer *t = NULL;
-    if (w && !qkv_word_counts_add(w, "a \"b\" c", 7)) t = qkv_tokenizer_train(w, &(qkv_bpe_opts){ .min_count = 1 });
+    if (w && !qkv_word_counts_add(w, "a \"b\" c", 7)) t = qkv_tokenizer_train(w, &(qkv_tokenizer_opts){ .min_count = 1 });
     qkv_word_counts_free(w);
     if (!t) return NULL;
-    const qkv_transformer_opts o = {
-        .vocabulary = qkv_tokenizer_size(t), .encoder_layers = 1, .decoder_layers = 1, .dim = 8, .heads = 2, .d_ff = 16
+    const qkv_config o = {
+        .vocabulary = qkv_tokenizer_vocab_size(t), .encoder_layers = 1, .decoder_layers = 1, .dim = 8, .heads = 2, .d_ff = 16
     };
     qkv_model *m = qkv_model_new(&o, 5);
     if (m && !qkv_model_set_tokenizers(m, t, NULL)) return m;
@@ -33,7 +33,7 @@ static qkv_model *make_model(void)
     return NULL;
 }
 
-static json_t *parsed(const qkv_text *text)
+static json_t *parsed(const qkv_buffer *text)
 {
     json_error_t error;
     json_t *all = json_loadb(text->data, text->length, 0, &error);
@@ -48,7 +48,7 @@ static void translations_have_all_of_it(void **state)
     (void)state;
     const char *const texts[] = { "a \"b\"", "" };
     qkv_translations t = { 0 };
-    qkv_text text = { 0 };
+    qkv_buffer text = { 0 };
     float mean[256];
     qkv_model *m = make_model();
     const qkv_translate_opts opts = { .beam = 2, .n_best = 2, .max_length = 4, .attention = 1 };
@@ -72,7 +72,7 @@ static void translations_have_all_of_it(void **state)
     assert_null(strstr(text.data, "attention"));
     assert_int_equal(qkv_translations_json(m, &t, 2, 0, &text), QKV_USAGE);
     qkv_translations_free(&t);
-    qkv_text_free(&text);
+    qkv_buffer_free(&text);
     qkv_model_free(m);
 }
 
@@ -82,7 +82,7 @@ static void what_was_generated(void **state)
     int32_t ids[] = { 4, 5 };
     double log_p[] = { -0.1, -2 };
     qkv_generated g = { .text = { "x\n\xFF", 3, 0 }, .ids = ids, .n = 2, .log_p = log_p };
-    qkv_text text = { 0 };
+    qkv_buffer text = { 0 };
     qkv_model *m = make_model();
     assert_int_equal(qkv_generated_json(m, &g, &text), QKV_OK);
     json_t *all = parsed(&text);
@@ -91,7 +91,7 @@ static void what_was_generated(void **state)
                         qkv_tokenizer_token(qkv_model_target_tokenizer(m), ids[1]));
     assert_true(json_number_value(json_array_get(json_object_get(all, "log_p"), 0)) == log_p[0]);
     json_decref(all);
-    qkv_text_free(&text);
+    qkv_buffer_free(&text);
     qkv_model_free(m);
 }
 
@@ -100,20 +100,20 @@ static void what_was_filled_in(void **state)
     (void)state;
     const qkv_span place = { 2, 8 };
     const qkv_filling best = { .id = 7, .p = 0.25, .token = "cat", .text = "a cat", .length = 5 };
-    qkv_text text = { 0 };
+    qkv_buffer text = { 0 };
     assert_int_equal(qkv_filled_json(&(qkv_filled){ .masks = 1, .n_best = 1, .places = &place, .best = &best }, &text), QKV_OK);
     assert_string_equal(text.data, "{\"masks\": [{\"span\": [2, 8], \"best\": [{\"id\": 7, \"p\": 0.25, \"token\": \"cat\", "
                                    "\"text\": \"a cat\"}]}]}");
-    qkv_text_free(&text);
+    qkv_buffer_free(&text);
 }
 
 static void what_was_classified(void **state)
 {
     (void)state;
-    const qkv_transformer_opts o = { .vocabulary = 9, .encoder_layers = 1, .dim = 8, .heads = 2, .d_ff = 8, .classes = 3 };
+    const qkv_config o = { .vocabulary = 9, .encoder_layers = 1, .dim = 8, .heads = 2, .d_ff = 8, .classes = 3 };
     const char *const labels[] = { "a", "b", "\"c\"" };
     const float row[] = { 0.25f, 0.125f, 0.625f };
-    qkv_text text = { 0 };
+    qkv_buffer text = { 0 };
     qkv_model *m = qkv_model_new(&o, 1);
     assert_int_equal(qkv_model_set_labels(m, labels, 3), QKV_OK);
     assert_int_equal(qkv_classified_text(m, row, 0, 0, &text), QKV_OK);
@@ -127,10 +127,10 @@ static void what_was_classified(void **state)
     m = make_model();
     assert_int_equal(qkv_classified_text(m, row, 0, 1, &text), QKV_USAGE);
     qkv_model_free(m);
-    qkv_text_free(&text);
+    qkv_buffer_free(&text);
 }
 
-static qkv_status use_ids(qkv_text *text)
+static qkv_status use_ids(qkv_buffer *text)
 {
     qkv_ids ids = { 0 };
     qkv_model *m = make_model();
@@ -145,7 +145,7 @@ static qkv_status use_ids(qkv_text *text)
 static void ids_with_their_tokens(void **state)
 {
     (void)state;
-    qkv_text text = { 0 };
+    qkv_buffer text = { 0 };
     assert_int_equal(use_ids(&text), QKV_OK);
     json_t *all = parsed(&text);
     assert_int_equal(json_array_size(json_object_get(all, "types")), 2);
@@ -153,14 +153,14 @@ static void ids_with_their_tokens(void **state)
     assert_int_equal(json_array_size(json_object_get(all, "shown")), 2);
     assert_int_equal(json_integer_value(json_array_get(json_array_get(json_object_get(all, "spans"), 1), 0)), 2);
     json_decref(all);
-    qkv_text_free(&text);
+    qkv_buffer_free(&text);
 }
 
 static qkv_status use_once(void)
 {
-    qkv_text text = { 0 };
+    qkv_buffer text = { 0 };
     qkv_status status = use_ids(&text);
-    qkv_text_free(&text);
+    qkv_buffer_free(&text);
     return status;
 }
 

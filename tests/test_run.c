@@ -20,26 +20,26 @@
 
 enum { VOCABULARY = 12, FIRST = 3, STEPS = 12 };
 
-static const qkv_transformer_opts small = {
+static const qkv_config small = {
     .vocabulary = VOCABULARY, .encoder_layers = 1, .decoder_layers = 1, .dim = 16, .heads = 2, .d_ff = 32, .dropout = 0.1f
 };
 
-static qkv_pairs *pairs;
+static qkv_dataset *pairs;
 
 static int make_pairs(void **state)
 {
-    pairs = qkv_pairs_new();
+    pairs = qkv_dataset_new();
     for (int i = 0; i < 60; i++) {
         int32_t ids[4], n = 1 + i % 4;
         for (int k = 0; k < n; k++) ids[k] = FIRST + (7 * i + 3 * k) % (VOCABULARY - FIRST);
-        if (qkv_pairs_add(pairs, ids, (size_t)n, ids, (size_t)n)) return -1;
+        if (qkv_dataset_add_ids(pairs, ids, (size_t)n, ids, (size_t)n)) return -1;
     }
     return make_folder(state);
 }
 
 static int forget_pairs(void **state)
 {
-    qkv_pairs_free(pairs);
+    qkv_dataset_free(pairs);
     return remove_folder(state);
 }
 
@@ -51,17 +51,17 @@ typedef struct witness {
     int n_scores;
 } witness;
 
-static void look_on(void *data, const qkv_run_event *e)
+static void look_on(void *data, const qkv_train_event *e)
 {
     witness *w = data;
     w->step = e->at.step;
     switch (e->kind) {
-    case QKV_RUN_EVENT_BEGIN: w->begun++; break;
-    case QKV_RUN_EVENT_RESUME: w->resumed = e->at.step; break;
-    case QKV_RUN_EVENT_STEP: w->steps_told++; break;
-    case QKV_RUN_EVENT_VALIDATION: assert_non_null(e->score); break;
-    case QKV_RUN_EVENT_LAST_STEP: w->last_steps++; break;
-    case QKV_RUN_EVENT_END: w->ends++; assert_non_null(e->reason);
+    case QKV_EVENT_BEGIN: w->begun++; break;
+    case QKV_EVENT_RESUME: w->resumed = e->at.step; break;
+    case QKV_EVENT_STEP: w->steps_told++; break;
+    case QKV_EVENT_VALIDATION: assert_non_null(e->score); break;
+    case QKV_EVENT_LAST_STEP: w->last_steps++; break;
+    case QKV_EVENT_END: w->ends++; assert_non_null(e->reason);
     }
 }
 
@@ -84,7 +84,7 @@ static qkv_status give_score(void *data, const qkv_model *m, qkv_run_score *out)
 
 static qkv_trainer_opts how; /* of the last options */
 
-static qkv_run_opts options_of(const char *name, witness *w)
+static qkv_train_opts options_of(const char *name, witness *w)
 {
     static const qkv_optimizer_opts adam = { .rule = QKV_OPTIMIZER_ADAM };
     static const qkv_batch_opts batches = { .max_tokens = 60, .start = 1, .end = 2 };
@@ -92,23 +92,23 @@ static qkv_run_opts options_of(const char *name, witness *w)
                               .schedule = { .kind = QKV_SCHEDULE_LINEAR, .lr = 1e-2, .warmup = 2, .steps = STEPS },
                               .batches = &batches,
                               .seed = 5 };
-    return (qkv_run_opts){ .folder = name ? in_folder(name) : NULL,
-                           .job = "copy",
-                           .trainer = &how,
-                           .steps = STEPS,
-                           .valid_every = 4,
-                           .save_every = 3,
-                           .log_every = 5,
-                           .each = look_on,
-                           .stop = stop_there,
-                           .data = w };
+    return (qkv_train_opts){ .folder = name ? in_folder(name) : NULL,
+                             .job = "copy",
+                             .trainer = &how,
+                             .steps = STEPS,
+                             .valid_every = 4,
+                             .save_every = 3,
+                             .log_every = 5,
+                             .each = look_on,
+                             .stop = stop_there,
+                             .data = w };
 }
 
-static qkv_status train(const qkv_run_opts *o, qkv_run_result *end)
+static qkv_status train(const qkv_train_opts *o, qkv_train_result *end)
 {
     qkv_model *m = qkv_model_new(&small, 3);
     assert_non_null(m);
-    qkv_status status = qkv_run(m, pairs, o, end);
+    qkv_status status = qkv_train(m, pairs, o, end);
     qkv_model_free(m);
     return status;
 }
@@ -168,7 +168,7 @@ static void the_log_is_that_of_one_run(void **state)
 {
     (void)state;
     witness w = { 0 };
-    qkv_run_opts o = options_of("logged", &w);
+    qkv_train_opts o = options_of("logged", &w);
     o.validate = give_score;
     assert_int_equal(train(&o, NULL), QKV_OK);
     for (int64_t at = 1; at < 2 * STEPS; at++) {
@@ -190,7 +190,7 @@ static void a_killed_run_writes_no_line_twice(void **state)
 {
     (void)state;
     witness w = { .stop_at = 9 };
-    qkv_run_opts o = options_of("killed", &w);
+    qkv_train_opts o = options_of("killed", &w);
     o.validate = give_score;
     assert_int_equal(train(&o, NULL), QKV_OK);
     FILE *f = fopen(in_folder("killed/log.jsonl"), "ab");
@@ -211,8 +211,8 @@ static void stopped_anywhere_it_goes_on_to_the_same_files(void **state)
 {
     (void)state;
     witness whole = { 0 };
-    qkv_run_opts o = options_of("whole", &whole);
-    qkv_run_result end;
+    qkv_train_opts o = options_of("whole", &whole);
+    qkv_train_result end;
     assert_int_equal(train(&o, &end), QKV_OK);
     assert_int_equal(end.at.step, STEPS);
     assert_int_equal(end.saved_step, STEPS);
@@ -242,8 +242,8 @@ static void the_best_model_stays(void **state)
 {
     (void)state;
     witness w = { .scores = { 1, 3, 2 }, .n_scores = 3 }, short_one = { .scores = { 1, 3 }, .n_scores = 2 };
-    qkv_run_opts o = options_of("best", &w);
-    qkv_run_result end;
+    qkv_train_opts o = options_of("best", &w);
+    qkv_train_result end;
     o.validate = give_score;
     o.keep = 1;
     assert_int_equal(train(&o, &end), QKV_OK);
@@ -270,8 +270,8 @@ static void the_last_validation_is_told(void **state)
 {
     (void)state;
     witness w = { .scores = { 1, 3 }, .n_scores = 2 };
-    qkv_run_opts o = options_of("between", &w);
-    qkv_run_result end;
+    qkv_train_opts o = options_of("between", &w);
+    qkv_train_result end;
     o.validate = give_score;
     o.steps = 6;
     assert_int_equal(train(&o, &end), QKV_OK);
@@ -287,8 +287,8 @@ static void patience_and_epochs_end_it(void **state)
 {
     (void)state;
     witness w = { .scores = { 3, 2, 1 }, .n_scores = 3 };
-    qkv_run_opts o = options_of(NULL, &w);
-    qkv_run_result end;
+    qkv_train_opts o = options_of(NULL, &w);
+    qkv_train_result end;
     int64_t epoch_steps, last;
     o.validate = give_score;
     o.valid_every = 2;
@@ -298,7 +298,7 @@ static void patience_and_epochs_end_it(void **state)
     assert_string_equal(end.reason, "--patience: validation stopped improving");
     o.patience = 0;
     o.epochs = 1;
-    assert_int_equal(qkv_run_steps(pairs, &o, &epoch_steps, &last), QKV_OK);
+    assert_int_equal(qkv_train_steps(pairs, &o, &epoch_steps, &last), QKV_OK);
     assert_true(epoch_steps > 1 && epoch_steps < STEPS && last == epoch_steps);
     assert_int_equal(train(&o, &end), QKV_OK);
     assert_int_equal(end.at.step, epoch_steps);
@@ -312,7 +312,7 @@ typedef struct progress_seen {
     double minutes;
 } progress_seen;
 
-static void look_at_progress(void *data, const qkv_run_event *e)
+static void look_at_progress(void *data, const qkv_train_event *e)
 {
     progress_seen *p = data;
     double done = p->last_step ? (double)e->at.step / (double)p->last_step : 0;
@@ -337,28 +337,28 @@ static void progress_is_told(void **state)
     (void)state;
     for (int k = 0; k < 3; k++) { /* by steps, by steps and minutes, by minutes */
         progress_seen p = { .last_step = k < 2 ? STEPS : 0, .minutes = k ? 1000 : 0 };
-        qkv_run_opts o = options_of(NULL, NULL);
-        qkv_run_result end;
+        qkv_train_opts o = options_of(NULL, NULL);
+        qkv_train_result end;
         o.data = &p, o.each = look_at_progress, o.stop = k == 2 ? stop_after_five : NULL, o.minutes = p.minutes;
         if (k == 2) o.steps = 0;
         assert_int_equal(train(&o, &end), QKV_OK);
         assert_string_equal(end.reason, k == 2 ? "enough" : "--steps reached");
         assert_true(p.told > 5);
     }
-    qkv_run_opts o = options_of(NULL, &(witness){ 0 });
-    qkv_run_result end;
+    qkv_train_opts o = options_of(NULL, &(witness){ 0 });
+    qkv_train_result end;
     o.minutes = 1e-15; /* less than it takes to look at the clock twice */
     assert_int_equal(train(&o, &end), QKV_OK);
     assert_string_equal(end.reason, "--minutes reached");
     assert_int_equal(end.at.step, 0);
     int64_t epoch_steps, last;
     o.steps = 0, o.epochs = INT64_MAX;
-    assert_int_equal(qkv_run_steps(pairs, &o, &epoch_steps, &last), QKV_OK);
+    assert_int_equal(qkv_train_steps(pairs, &o, &epoch_steps, &last), QKV_OK);
     assert_true(last == INT64_MAX);
     o.epochs = 3;
-    assert_int_equal(qkv_run_steps(pairs, &o, &epoch_steps, &last), QKV_OK);
+    assert_int_equal(qkv_train_steps(pairs, &o, &epoch_steps, &last), QKV_OK);
     assert_true(last == 3 * epoch_steps);
-    assert_int_equal(qkv_run_steps(NULL, &o, &epoch_steps, &last), QKV_USAGE);
+    assert_int_equal(qkv_train_steps(NULL, &o, &epoch_steps, &last), QKV_USAGE);
 }
 
 /* ---- files of others, and files of an earlier run ---- */
@@ -387,7 +387,7 @@ static void what_was_half_written_is_swept(void **state)
         for (size_t k = 0; k < sizeof stay / sizeof *stay; k++)
             snprintf(name, sizeof name, "%s/%s", folders[i], stay[k]), put_file(name);
     }
-    qkv_run_opts o = options_of("swept", &w);
+    qkv_train_opts o = options_of("swept", &w);
     assert_int_equal(train(&o, NULL), QKV_OK);
     for (size_t i = 0; i < 4; i++) {
         for (size_t k = 0; k < sizeof gone / sizeof *gone; k++) {
@@ -406,7 +406,7 @@ static void models_are_kept(void **state)
 {
     (void)state;
     witness w = { 0 };
-    qkv_run_opts o = options_of("kept", &w);
+    qkv_train_opts o = options_of("kept", &w);
     o.validate = give_score, o.valid_every = 3, o.keep = 2;
     assert_int_equal(mkdir(in_folder("kept"), 0700), 0);
     assert_int_equal(mkdir(in_folder("kept/step-3"), 0700), 0);
@@ -442,8 +442,8 @@ static void losses_decide_between_equal_scores(void **state)
 {
     (void)state;
     int n = 0;
-    qkv_run_opts o = options_of("equal", NULL);
-    qkv_run_result end;
+    qkv_train_opts o = options_of("equal", NULL);
+    qkv_train_result end;
     o.data = &n, o.each = NULL, o.stop = NULL, o.validate = equal_scores, o.valid_every = 3;
     assert_int_equal(train(&o, &end), QKV_OK);
     assert_true(n == 4 && end.best.best_step == 9 && end.best.missed == 1 && end.best.best_loss == 4);
@@ -469,8 +469,8 @@ static void errors_end_it(void **state)
 {
     (void)state;
     witness w = { 0 };
-    qkv_run_result end;
-    qkv_run_opts o = options_of(NULL, &w);
+    qkv_train_result end;
+    qkv_train_opts o = options_of(NULL, &w);
     qkv_trainer_opts wild = *o.trainer;
     wild.schedule = (qkv_schedule){ .kind = QKV_SCHEDULE_CONSTANT, .lr = 1e38 };
     o.trainer = &wild;
@@ -500,7 +500,7 @@ static void folders_that_are_refused(void **state)
     witness w = { .stop_at = 3 };
     qkv_run_setting dim = { .name = "dim", .value = "16" }, text = { .name = "train", .value = "a", .may_differ = 1 };
     qkv_run_setting settings[] = { dim, text, { .name = "newer", .value = "x", .is_default = 1 } };
-    qkv_run_opts o = options_of("refused", &w);
+    qkv_train_opts o = options_of("refused", &w);
     o.settings = settings;
     o.n_settings = 2;
     o.about = "{\"why\": \"a test\"}";
@@ -510,13 +510,13 @@ static void folders_that_are_refused(void **state)
     assert_non_null(strstr(record, "\"dim\": \"16\""));
     assert_non_null(strstr(record, "\"why\": \"a test\""));
     free(record);
-    says(QKV_USAGE, qkv_run_check(&o), "holds a training already");
+    says(QKV_USAGE, qkv_train_check(&o), "holds a training already");
     o.resume = 1;
     o.n_settings = 3; /* what nobody asked for, and the record does not know, fits; another path does too */
     settings[1].value = "b";
-    assert_int_equal(qkv_run_check(&o), QKV_OK);
+    assert_int_equal(qkv_train_check(&o), QKV_OK);
     settings[2].is_default = 0;
-    says(QKV_USAGE, qkv_run_check(&o), "--newer was \"\" and is \"x\"");
+    says(QKV_USAGE, qkv_train_check(&o), "--newer was \"\" and is \"x\"");
     settings[2].is_default = 1;
     settings[0].value = "32";
     says(QKV_USAGE, train(&o, NULL), "--dim was \"16\" and is \"32\"");
@@ -525,7 +525,7 @@ static void folders_that_are_refused(void **state)
     says(QKV_USAGE, train(&o, NULL), "made for 12 steps");
     o = options_of("nothing", &w);
     o.resume = 1;
-    says(QKV_USAGE, qkv_run_check(&o), "there is no training in");
+    says(QKV_USAGE, qkv_train_check(&o), "there is no training in");
     qkv_model *m = qkv_model_new(&small, 1);
     assert_int_equal(qkv_model_save(m, in_folder("model")), QKV_OK);
     qkv_model_free(m);
@@ -539,8 +539,8 @@ static void options_that_do_not_fit(void **state)
 {
     (void)state;
     witness w = { 0 };
-    const qkv_run_opts good = options_of(NULL, &w);
-    qkv_run_opts o = good;
+    const qkv_train_opts good = options_of(NULL, &w);
+    qkv_train_opts o = good;
     o.steps = 0;
     says(QKV_USAGE, train(&o, NULL), "needs a limit");
     o = good, o.keep = -1;
@@ -557,7 +557,7 @@ static void options_that_do_not_fit(void **state)
     o = good, o.folder = path;
     says(QKV_USAGE, train(&o, NULL), "too long");
     free(path);
-    assert_int_equal(qkv_run(NULL, pairs, &good, NULL), QKV_USAGE);
+    assert_int_equal(qkv_train(NULL, pairs, &good, NULL), QKV_USAGE);
     o = good, o.folder = in_folder("about"), o.about = "no JSON";
     says(QKV_USAGE, train(&o, NULL), "no JSON object");
     assert_int_equal(w.steps_told, 0);
@@ -574,8 +574,8 @@ static void errors_leave_the_checkpoint(void **state)
 {
     (void)state;
     witness w = { 0 };
-    qkv_run_result end;
-    qkv_run_opts o = options_of("failed", &w);
+    qkv_train_result end;
+    qkv_train_opts o = options_of("failed", &w);
     o.validate = refuse;
     assert_int_equal(train(&o, &end), QKV_IO);
     assert_int_equal(end.saved_step, 3);
@@ -592,24 +592,24 @@ static void settings_of_any_bytes(void **state)
     (void)state;
     witness w = { .stop_at = 3 };
     qkv_run_setting setting = { .name = "column", .value = "a\xff" };
-    qkv_run_opts o = options_of("bytes", &w);
+    qkv_train_opts o = options_of("bytes", &w);
     o.settings = &setting, o.n_settings = 1;
     assert_int_equal(train(&o, NULL), QKV_OK);
     o.resume = 1;
-    assert_int_equal(qkv_run_check(&o), QKV_OK);
+    assert_int_equal(qkv_train_check(&o), QKV_OK);
     setting.value = "b\xff";
-    says(QKV_USAGE, qkv_run_check(&o), "--column was \"a\xEF\xBF\xBD\" and is \"b\xEF\xBF\xBD\"");
+    says(QKV_USAGE, qkv_train_check(&o), "--column was \"a\xEF\xBF\xBD\" and is \"b\xEF\xBF\xBD\"");
     setting.value = NULL;
-    says(QKV_USAGE, qkv_run_check(&o), "needs a name");
+    says(QKV_USAGE, qkv_train_check(&o), "needs a name");
     setting = (qkv_run_setting){ .name = "\xff", .value = "a" };
-    says(QKV_USAGE, qkv_run_check(&o), "needs a name");
+    says(QKV_USAGE, qkv_train_check(&o), "needs a name");
     setting.name = NULL;
-    says(QKV_USAGE, qkv_run_check(&o), "needs a name");
+    says(QKV_USAGE, qkv_train_check(&o), "needs a name");
     setting.name = "column", o.job = "\xff";
-    says(QKV_USAGE, qkv_run_check(&o), "not UTF-8");
+    says(QKV_USAGE, qkv_train_check(&o), "not UTF-8");
     put_file("file");
     o = options_of("file", &w);
-    says(QKV_IO, qkv_run_check(&o), "it is a file");
+    says(QKV_IO, qkv_train_check(&o), "it is a file");
 }
 
 static qkv_status score_alone(void *data, const qkv_model *m, qkv_run_score *out)
@@ -625,7 +625,7 @@ static void scores_without_words(void **state)
     (void)state;
     double score = 1;
     size_t n;
-    qkv_run_opts o = options_of("wordless", NULL);
+    qkv_train_opts o = options_of("wordless", NULL);
     o.each = NULL, o.stop = NULL, o.validate = score_alone, o.data = &score;
     assert_int_equal(train(&o, NULL), QKV_OK);
     char *log = contents("wordless", "log.jsonl", &n);
@@ -642,7 +642,7 @@ static void a_cut_line_of_the_log_is_dropped(void **state)
     (void)state;
     witness w = { .stop_at = 5 };
     size_t n, whole;
-    qkv_run_opts o = options_of("cut", &w);
+    qkv_train_opts o = options_of("cut", &w);
     assert_int_equal(train(&o, NULL), QKV_OK);
     free(contents("cut", "log.jsonl", &whole));
     FILE *f = fopen(in_folder("cut/log.jsonl"), "ab");
@@ -661,7 +661,7 @@ static void more_models_are_kept_than_can_be_counted(void **state)
 {
     (void)state;
     witness w = { 0 };
-    qkv_run_opts o = options_of("all", &w);
+    qkv_train_opts o = options_of("all", &w);
     o.keep = INT64_C(1) << 62;
     assert_int_equal(train(&o, NULL), QKV_OK);
     assert_int_equal(access(in_folder("all/step-4/config.json"), F_OK), 0);

@@ -367,7 +367,7 @@ static qkv_status keep_piece(void *data, const char *piece, size_t length)
 {
     pieces *p = data;
     assert_true(length > 0);
-    assert_int_equal(qkv_utf8_check(piece, length), length);
+    assert_int_equal(qkv_utf8_valid(piece, length), length);
     if (p->n++ == p->refuse_at) return QKV_FAILURE;
     memcpy(p->text + p->length, piece, length);
     p->length += length;
@@ -375,7 +375,7 @@ static qkv_status keep_piece(void *data, const char *piece, size_t length)
 }
 
 /* Bytes cut in pieces of `cut`, the first of `first`. */
-static bool stream(const char *bytes, size_t first, size_t cut, const char *const *stops, int n_stops, qkv_text *text)
+static bool stream(const char *bytes, size_t first, size_t cut, const char *const *stops, int n_stops, qkv_buffer *text)
 {
     pieces p = { .refuse_at = -1 };
     qkv__stream s = { .stops = stops, .n_stops = n_stops, .each = keep_piece, .data = &p, .text = text };
@@ -410,7 +410,7 @@ static void streams_do_not_depend_on_cuts(void **state)
         { "ab\xE2\x82", { "\xEF\xBF\xBD" }, "ab", true },
         { "stop", { "stop" }, "", true },
     };
-    qkv_text text = { 0 };
+    qkv_buffer text = { 0 };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         for (size_t first = 1; first < 8; first++)
             for (size_t cut = 1; cut < 8; cut++) {
@@ -419,14 +419,14 @@ static void streams_do_not_depend_on_cuts(void **state)
                 assert_int_equal(text.length, strlen(cases[i].text));
                 if (text.length) assert_memory_equal(text.data, cases[i].text, text.length);
             }
-    qkv_text_free(&text);
+    qkv_buffer_free(&text);
 }
 
 static void streams_give_out_what_they_can(void **state)
 {
     (void)state;
     static const char *const stops[] = { "\n\n", "END" };
-    qkv_text text = { 0 };
+    qkv_buffer text = { 0 };
     pieces p = { .refuse_at = -1 };
     qkv__stream s = { .stops = stops, .n_stops = 2, .each = keep_piece, .data = &p, .text = &text };
     static const struct {
@@ -440,7 +440,7 @@ static void streams_give_out_what_they_can(void **state)
     p.refuse_at = p.n;
     assert_int_equal(qkv__stream_put(&s, "more", 4), QKV_FAILURE);
     qkv__stream_free(&s);
-    qkv_text_free(&text);
+    qkv_buffer_free(&text);
 }
 
 static void likeliest_are_in_order(void **state)
@@ -449,14 +449,14 @@ static void likeliest_are_in_order(void **state)
     const float few[] = { 1, 3, 2, 3, -1 };
     int64_t ids[5];
     double p[5], sum = 0;
-    assert_int_equal(qkv_likeliest(few, 5, 3, ids, p), QKV_OK);
+    assert_int_equal(qkv_top_k(few, 5, 3, ids, p), QKV_OK);
     assert_true(ids[0] == 1 && ids[1] == 3 && ids[2] == 2);
     for (int i = 0; i < 5; i++) sum += exp((double)few[i] - 3);
     for (int k = 0; k < 3; k++) assert_true(fabs(p[k] - exp((double)few[ids[k]] - 3) / sum) < 1e-12);
-    assert_int_equal(qkv_likeliest(few, 5, 5, ids, p), QKV_OK);
+    assert_int_equal(qkv_top_k(few, 5, 5, ids, p), QKV_OK);
     assert_int_equal(ids[4], 4);
-    assert_int_equal(qkv_likeliest(few, 5, 6, ids, p), QKV_USAGE);
-    assert_int_equal(qkv_likeliest(few, 5, 0, ids, p), QKV_USAGE);
+    assert_int_equal(qkv_top_k(few, 5, 6, ids, p), QKV_USAGE);
+    assert_int_equal(qkv_top_k(few, 5, 0, ids, p), QKV_USAGE);
 }
 
 int main(void)

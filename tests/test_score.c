@@ -465,7 +465,7 @@ static void classes_by_hand(void **state)
     (void)state;
     const int64_t counts[] = { 5, 1, 0, 2, 3, 0, 1, 0, 0 }; /* nothing was said to be of the third class */
     qkv_class_score each[3];
-    qkv_classes_score all;
+    qkv_class_scores all;
     assert_int_equal(qkv_score_classes(counts, 3, each, &all), QKV_OK);
     assert_int_equal(all.right, 8);
     assert_int_equal(all.texts, 12);
@@ -483,7 +483,7 @@ static void classes_that_cannot_be_scored(void **state)
 {
     (void)state;
     const int64_t counts[] = { 1, -1, 0, 0 }, many[] = { INT64_MAX, 0, 0, 1 };
-    qkv_classes_score all = { .texts = 77 };
+    qkv_class_scores all = { .texts = 77 };
     assert_int_equal(qkv_score_classes(NULL, 2, NULL, &all), QKV_USAGE);
     assert_int_equal(qkv_score_classes(many, 2, NULL, NULL), QKV_USAGE);
     assert_int_equal(qkv_score_classes(many, 0, NULL, &all), QKV_USAGE);
@@ -500,7 +500,7 @@ static void scores_become_text(void **state)
     (void)state;
     const char *const labels[] = { "no", "a \"b\"" };
     const int64_t counts[] = { 3, 1, 0, 4 };
-    qkv_text text = { 0 };
+    qkv_buffer text = { 0 };
     assert_int_equal(qkv_classes_text(counts, 2, labels, 0, &text), QKV_OK);
     assert_memory_equal(text.data, "accuracy 0.8750 (7 of 8), macro F1 0.8730\n\n", 43);
     assert_non_null(strstr(text.data, "   no     1.0000  0.7500  0.8571       4\n"));
@@ -525,7 +525,7 @@ static void scores_become_text(void **state)
     assert_int_equal(qkv_chrf_text(&chrf, 0, 1, &text), QKV_OK);
     assert_non_null(strstr(text.data, "\"ref_totals\": [0, 0, 0, 0, 0, 0]}"));
     assert_int_equal(qkv_chrf_text(&chrf, 3, 1, &text), QKV_USAGE);
-    qkv_text_free(&text);
+    qkv_buffer_free(&text);
 }
 
 int main(void)

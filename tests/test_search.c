@@ -19,18 +19,18 @@ enum { VOCABULARY = 7, START = 1, END = 2, PAD = 0, SENTENCES = 7, LENGTH = 9 };
 static const int32_t lengths[SENTENCES] = { 9, 1, 4, 2, 7, 3, 5 };
 static int32_t sources[SENTENCES * LENGTH];
 
-static const qkv_transformer_opts small = {
+static const qkv_config small = {
     .vocabulary = VOCABULARY, .encoder_layers = 1, .decoder_layers = 2, .dim = 16, .heads = 2, .d_ff = 32, .dropout = 0.1f
 };
 
 /* Random weights, larger than usual, so that the model has opinions. */
-static qkv_model *make_model(const qkv_transformer_opts *o)
+static qkv_model *make_model(const qkv_config *o)
 {
     qkv_model *m = qkv_model_new(o, 7);
     if (!m) return NULL;
     qkv_params *p = qkv_model_params(m);
     for (int64_t i = 0; i < qkv_params_block(p); i++) qkv_params_data(p)[i] *= 1.7f;
-    float *end = qkv_data(qkv_params_find(p, "embed.weight")) + END * o->dim;
+    float *end = qkv_tensor_data(qkv_params_find(p, "embed.weight")) + END * o->dim;
     for (int64_t i = 0; i < o->dim; i++) end[i] *= 0.3f; /* and does not end at once */
     return m;
 }
@@ -59,7 +59,7 @@ static void log_p_after(const qkv_model *m, int sentence, const int32_t *ids, in
     qkv_tensor *memory = qkv_transformer_encode(x, t, sources + sentence * LENGTH, 1, lengths[sentence], NULL);
     qkv_tensor *all = qkv_log_softmax(
         qkv_transformer_logits(x, qkv_transformer_decode(x, t, row, 1, n + 1, NULL, memory, NULL)));
-    for (int i = 0; i < VOCABULARY; i++) log_p[i] = (double)qkv_data(all)[n * VOCABULARY + i];
+    for (int i = 0; i < VOCABULARY; i++) log_p[i] = (double)qkv_tensor_data(all)[n * VOCABULARY + i];
     qkv_tape_free(t);
 }
 
@@ -101,7 +101,7 @@ static void beam_finds_the_best(void **state)
         best expected = { .score = -INFINITY };
         int32_t ids[32];
         try_all(m, i, ids, 0, 0, 3, (double)0.8f, &expected);
-        assert_int_equal(qkv_search(m, sources + i * LENGTH, 1, lengths[i], NULL, &opts, &f), QKV_OK);
+        assert_int_equal(qkv_beam_search(m, sources + i * LENGTH, 1, lengths[i], NULL, &opts, &f), QKV_OK);
         assert_int_equal(f.best[0].n, expected.n);
         assert_memory_equal(f.best[0].ids, expected.ids, sizeof(int32_t) * (size_t)expected.n);
         assert_true(fabs(f.best[0].score - expected.score) < 1e-5);
@@ -118,7 +118,7 @@ static void beam_1_is_greedy(void **state)
     qkv_search_result f = { 0 };
     const qkv_search_opts opts = { .start = START, .end = END, .pad = PAD, .max_length = MOST };
     int64_t tokens = 0, ended = 0;
-    assert_int_equal(qkv_search(m, sources, SENTENCES, LENGTH, lengths, &opts, &f), QKV_OK);
+    assert_int_equal(qkv_beam_search(m, sources, SENTENCES, LENGTH, lengths, &opts, &f), QKV_OK);
     for (int i = 0; i < SENTENCES; i++) {
         int32_t ids[32];
         int64_t n = 0;
@@ -154,11 +154,11 @@ static void same_alone_and_on_any_threads(void **state)
     qkv_search_opts opts = { .start = START, .end = END, .pad = PAD, .beam = 3, .n_best = 3, .prefix = prefix };
     for (int threads = 1; threads <= 4; threads++) {
         opts.n_prefix = threads / 3 * 2; /* without, and with it */
-        qkv_set_threads(threads);
-        assert_int_equal(qkv_search(m, sources, SENTENCES, LENGTH, lengths, &opts, &all), QKV_OK);
+        qkv_set_num_threads(threads);
+        assert_int_equal(qkv_beam_search(m, sources, SENTENCES, LENGTH, lengths, &opts, &all), QKV_OK);
         for (int i = 0; i < SENTENCES; i++) {
-            qkv_set_threads(1);
-            assert_int_equal(qkv_search(m, sources + i * LENGTH, 1, lengths[i], NULL, &opts, &one), QKV_OK);
+            qkv_set_num_threads(1);
+            assert_int_equal(qkv_beam_search(m, sources + i * LENGTH, 1, lengths[i], NULL, &opts, &one), QKV_OK);
             for (int k = 0; k < 3; k++) {
                 const qkv_hypothesis *a = &all.best[i * 3 + k], *b = &one.best[k];
                 assert_int_equal(a->n, b->n);
@@ -169,7 +169,7 @@ static void same_alone_and_on_any_threads(void **state)
             }
         }
     }
-    qkv_set_threads(0);
+    qkv_set_num_threads(0);
     qkv_search_result_free(&all);
     qkv_search_result_free(&one);
     qkv_model_free(m);
@@ -188,10 +188,10 @@ static void same_where_threads_have_their_own(void **state)
         many_lengths[i] = lengths[i % SENTENCES];
     }
     qkv_search_opts opts = { .start = START, .end = END, .pad = PAD, .beam = BEAM, .n_best = 2 };
-    assert_int_equal(qkv_search(m, sources, SENTENCES, LENGTH, lengths, &opts, &few), QKV_OK);
+    assert_int_equal(qkv_beam_search(m, sources, SENTENCES, LENGTH, lengths, &opts, &few), QKV_OK);
     for (int threads = 1; threads <= 4; threads++) {
-        qkv_set_threads(threads);
-        assert_int_equal(qkv_search(m, many, MANY, LENGTH, many_lengths, &opts, &all), QKV_OK);
+        qkv_set_num_threads(threads);
+        assert_int_equal(qkv_beam_search(m, many, MANY, LENGTH, many_lengths, &opts, &all), QKV_OK);
         assert_int_equal(all.sentences, MANY);
         for (int i = 0; i < 2 * MANY; i++) {
             const qkv_hypothesis *a = &all.best[i], *b = &few.best[i % (2 * SENTENCES)];
@@ -200,7 +200,7 @@ static void same_where_threads_have_their_own(void **state)
             assert_true(a->score == b->score && a->log_p == b->log_p && a->is_cut == b->is_cut);
         }
     }
-    qkv_set_threads(0);
+    qkv_set_num_threads(0);
     qkv_search_result_free(&few);
     qkv_search_result_free(&all);
     qkv_model_free(m);
@@ -212,9 +212,9 @@ static void more_results_same_best(void **state)
     qkv_model *m = make_model(&small);
     qkv_search_result one = { 0 }, many = { 0 };
     qkv_search_opts opts = { .start = START, .end = END, .pad = PAD, .beam = 4 };
-    assert_int_equal(qkv_search(m, sources, SENTENCES, LENGTH, lengths, &opts, &one), QKV_OK);
+    assert_int_equal(qkv_beam_search(m, sources, SENTENCES, LENGTH, lengths, &opts, &one), QKV_OK);
     opts.n_best = 4;
-    assert_int_equal(qkv_search(m, sources, SENTENCES, LENGTH, lengths, &opts, &many), QKV_OK);
+    assert_int_equal(qkv_beam_search(m, sources, SENTENCES, LENGTH, lengths, &opts, &many), QKV_OK);
     for (int i = 0; i < SENTENCES; i++) {
         assert_int_equal(one.best[i].n, many.best[i * 4].n);
         assert_true(one.best[i].score == many.best[i * 4].score);
@@ -235,7 +235,7 @@ static void no_run_comes_twice(void **state)
         const qkv_search_opts opts = {
             .start = START, .end = END, .pad = PAD, .beam = 2, .max_length = 30, .length_penalty = 8, .no_repeat = no_repeat
         };
-        assert_int_equal(qkv_search(m, sources, SENTENCES, LENGTH, lengths, &opts, &f), QKV_OK);
+        assert_int_equal(qkv_beam_search(m, sources, SENTENCES, LENGTH, lengths, &opts, &f), QKV_OK);
         for (int i = 0; i < SENTENCES; i++)
             for (int64_t a = 0; a + 1 < f.best[i].n; a++)
                 for (int64_t b = a + 1; b + 1 < f.best[i].n; b++) {
@@ -257,20 +257,20 @@ static float *weights_of(qkv_model *m, const char *name)
 {
     qkv_tensor *w = qkv_params_find(qkv_model_params(m), name);
     assert_non_null(w);
-    return qkv_data(w);
+    return qkv_tensor_data(w);
 }
 
-static const qkv_transformer_opts chain_opts = { .vocabulary = VOCABULARY,
-                                                 .encoder_layers = 1,
-                                                 .decoder_layers = 1,
-                                                 .dim = VOCABULARY,
-                                                 .heads = 1,
-                                                 .d_ff = 1,
-                                                 .pre_norm = 1,
-                                                 .norm = QKV_NORM_RMS,
-                                                 .positions = QKV_POSITION_LEARNED,
-                                                 .max_positions = 16,
-                                                 .untied = 1 };
+static const qkv_config chain_opts = { .vocabulary = VOCABULARY,
+                                       .encoder_layers = 1,
+                                       .decoder_layers = 1,
+                                       .dim = VOCABULARY,
+                                       .heads = 1,
+                                       .d_ff = 1,
+                                       .pre_norm = 1,
+                                       .norm = QKV_NORM_RMS,
+                                       .positions = QKV_POSITION_LEARNED,
+                                       .max_positions = 16,
+                                       .untied = 1 };
 
 /* p[last][next]; after the id `broken`, unless that is 0, nothing is a number. Everything is zero but these: an id is a long
  * vector of its own, the last norm makes it sqrt(dim) long, and the output has the logarithms of its row. */
@@ -363,7 +363,8 @@ static void check_chain(const chain_row *r)
                                    .n_best = r->n_best,
                                    .length_penalty = r->alpha,
                                    .max_length = r->most };
-    if (qkv_search(m, (const int32_t[]){ END }, 1, 1, NULL, &opts, &f) != r->status) fail_msg("%s: %s", r->what, qkv_error());
+    if (qkv_beam_search(m, (const int32_t[]){ END }, 1, 1, NULL, &opts, &f) != r->status)
+        fail_msg("%s: %s", r->what, qkv_error());
     for (int k = 0; !r->status && k < r->n_best; k++) {
         char found[16] = "";
         for (int64_t i = 0; i < f.best[k].n; i++) found[i] = (char)('A' + f.best[k].ids[i] - A);
@@ -409,7 +410,7 @@ static void add_to_best(pair *top, int *n, const pair *row, int at, const float 
 static void the_best_of_many_ids(void **state)
 {
     (void)state;
-    qkv_transformer_opts o = small;
+    qkv_config o = small;
     o.vocabulary = MANY;
     qkv_model *m = qkv_model_new(&o, 3);
     qkv_session *s = qkv_session_new(m, NULL);
@@ -418,17 +419,17 @@ static void the_best_of_many_ids(void **state)
     int n_first = 0, n_second = 0;
     assert_int_equal(qkv_session_encode(s, source, 1, 3, NULL), QKV_OK);
     assert_int_equal(qkv_session_step(s, (const int32_t[]){ START }), QKV_OK);
-    add_to_best(first, &n_first, &(pair){ 0 }, 0, qkv_data(qkv_log_softmax(qkv_session_logits(s))));
+    add_to_best(first, &n_first, &(pair){ 0 }, 0, qkv_tensor_data(qkv_log_softmax(qkv_session_logits(s))));
     assert_int_equal(qkv_session_select(s, (const int64_t[BEAM]){ 0 }, BEAM), QKV_OK);
     assert_int_equal(
         qkv_session_step(s, (const int32_t[]){ first[0].ids[0], first[1].ids[0], first[2].ids[0], first[3].ids[0] }), QKV_OK);
-    const float *log_p = qkv_data(qkv_log_softmax(qkv_session_logits(s)));
+    const float *log_p = qkv_tensor_data(qkv_log_softmax(qkv_session_logits(s)));
     for (int i = 0; i < BEAM; i++) add_to_best(second, &n_second, &first[i], 1, log_p + i * MANY);
     const qkv_search_opts opts = {
         .start = START, .end = END, .pad = PAD, .beam = BEAM, .n_best = BEAM, .length_penalty = -1, .max_length = 2
     };
     qkv_search_result f = { 0 };
-    assert_int_equal(qkv_search(m, source, 1, 3, NULL, &opts, &f), QKV_OK);
+    assert_int_equal(qkv_beam_search(m, source, 1, 3, NULL, &opts, &f), QKV_OK);
     for (int i = 0; i < BEAM; i++) {
         assert_int_equal(f.best[i].n, 2);
         assert_memory_equal(f.best[i].ids, second[i].ids, sizeof second[i].ids);
@@ -451,7 +452,7 @@ static void found_with(const qkv_model *m, qkv_search_opts o, const char *wanted
 {
     qkv_search_result f = { 0 };
     o.start = START, o.end = END, o.pad = PAD;
-    assert_int_equal(qkv_search(m, (const int32_t[]){ END }, 1, 1, NULL, &o, &f), QKV_OK);
+    assert_int_equal(qkv_beam_search(m, (const int32_t[]){ END }, 1, 1, NULL, &o, &f), QKV_OK);
     char found[64] = "";
     for (int64_t i = 0; i < f.best[0].n; i++) found[i] = (char)('A' + f.best[0].ids[i] - A);
     assert_string_equal(found, wanted);
@@ -495,7 +496,7 @@ static void nothing_may_follow(void **state)
     const qkv_search_opts o = {
         .start = START, .end = END, .pad = PAD, .no_repeat = 1, .beam = 2, .n_best = 2, .max_length = 5
     };
-    assert_int_equal(qkv_search(m, (const int32_t[]){ END }, 1, 1, NULL, &o, &f), QKV_OK);
+    assert_int_equal(qkv_beam_search(m, (const int32_t[]){ END }, 1, 1, NULL, &o, &f), QKV_OK);
     assert_int_equal(f.best[0].n, -1);
     assert_int_equal(f.best[1].n, -1);
     qkv_search_result_free(&f);
@@ -514,7 +515,7 @@ static void a_step_may_be_the_last(void **state)
         const qkv_search_opts o = {
             .start = START, .end = END, .max_length = 3, .each_step = count_step, .each_step_data = &n
         };
-        assert_int_equal(qkv_search(m, (const int32_t[]){ END }, 1, 1, NULL, &o, &f), left <= 3 ? QKV_FAILURE : QKV_OK);
+        assert_int_equal(qkv_beam_search(m, (const int32_t[]){ END }, 1, 1, NULL, &o, &f), left <= 3 ? QKV_FAILURE : QKV_OK);
         assert_int_equal(n, left <= 3 ? 0 : 1);
     }
     qkv_search_result_free(&f);
@@ -546,7 +547,7 @@ static void beam_finds_the_best_after_a_prefix(void **state)
             so_far += log_p[ids[n] = prefix[n]];
         }
         try_all(m, i, ids, 2, so_far, 4, (double)0.8f, &expected);
-        assert_int_equal(qkv_search(m, sources + i * LENGTH, 1, lengths[i], NULL, &opts, &f), QKV_OK);
+        assert_int_equal(qkv_beam_search(m, sources + i * LENGTH, 1, lengths[i], NULL, &opts, &f), QKV_OK);
         assert_int_equal(f.best[0].n, expected.n);
         assert_memory_equal(f.best[0].ids, expected.ids, sizeof(int32_t) * (size_t)expected.n);
         assert_true(fabs(f.best[0].score - expected.score) < 1e-5);
@@ -563,17 +564,17 @@ static void every_result_starts_with_the_prefix(void **state)
     qkv_search_result greedy = { 0 }, f = { 0 };
     static const int32_t odd[4] = { 6, 6, 6, 6 };
     qkv_search_opts opts = { .start = START, .end = END, .pad = PAD, .max_length = 12 };
-    assert_int_equal(qkv_search(m, sources, SENTENCES, LENGTH, lengths, &opts, &greedy), QKV_OK);
+    assert_int_equal(qkv_beam_search(m, sources, SENTENCES, LENGTH, lengths, &opts, &greedy), QKV_OK);
     for (int i = 0; i < SENTENCES; i++) {
         opts.prefix = greedy.best[i].ids, opts.n_prefix = greedy.best[i].n / 2;
-        assert_int_equal(qkv_search(m, sources + i * LENGTH, 1, lengths[i], NULL, &opts, &f), QKV_OK);
+        assert_int_equal(qkv_beam_search(m, sources + i * LENGTH, 1, lengths[i], NULL, &opts, &f), QKV_OK);
         assert_int_equal(f.best[0].n, greedy.best[i].n);
         assert_memory_equal(f.best[0].ids, greedy.best[i].ids, sizeof(int32_t) * (size_t)f.best[0].n);
         assert_true(f.best[0].log_p == greedy.best[i].log_p);
     }
     opts.prefix = odd, opts.n_prefix = 4, opts.no_repeat = 1;
     for (opts.beam = 1; opts.beam <= 3; opts.beam++) {
-        assert_int_equal(qkv_search(m, sources, SENTENCES, LENGTH, lengths, &opts, &f), QKV_OK);
+        assert_int_equal(qkv_beam_search(m, sources, SENTENCES, LENGTH, lengths, &opts, &f), QKV_OK);
         for (int i = 0; i < SENTENCES; i++) {
             assert_true(f.best[i].n >= 4);
             assert_memory_equal(f.best[i].ids, odd, sizeof odd);
@@ -583,7 +584,7 @@ static void every_result_starts_with_the_prefix(void **state)
     int32_t many[40]; /* more than twice the source and 20: there is room for it, and for what comes after */
     for (int k = 0; k < 40; k++) many[k] = 3 + k % 4;
     opts = (qkv_search_opts){ .start = START, .end = END, .pad = PAD, .prefix = many, .n_prefix = 40 };
-    assert_int_equal(qkv_search(m, sources, SENTENCES, LENGTH, lengths, &opts, &f), QKV_OK);
+    assert_int_equal(qkv_beam_search(m, sources, SENTENCES, LENGTH, lengths, &opts, &f), QKV_OK);
     for (int i = 0; i < SENTENCES; i++) assert_true(f.best[i].n >= 40 && !memcmp(f.best[i].ids, many, sizeof many));
     qkv_search_result_free(&greedy);
     qkv_search_result_free(&f);
@@ -613,10 +614,11 @@ static void bad_options(void **state)
         { .prefix = fits, .n_prefix = 3, .start = START, .end = END, .max_length = 2 }, /* longer than can be */
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        assert_int_equal(qkv_search(m, sources, 1, 3, NULL, &rows[i], &f), QKV_USAGE);
-    assert_int_equal(qkv_search(m, sources, 0, 3, NULL, &rows[0], &f), QKV_USAGE);
+        assert_int_equal(qkv_beam_search(m, sources, 1, 3, NULL, &rows[i], &f), QKV_USAGE);
+    assert_int_equal(qkv_beam_search(m, sources, 0, 3, NULL, &rows[0], &f), QKV_USAGE);
     for (int64_t i = 0; i < qkv_params_block(qkv_model_params(m)); i++) qkv_params_data(qkv_model_params(m))[i] = NAN;
-    assert_int_equal(qkv_search(m, sources, 1, 3, NULL, &(qkv_search_opts){ .start = START, .end = END }, &f), QKV_NUMERIC);
+    assert_int_equal(qkv_beam_search(m, sources, 1, 3, NULL, &(qkv_search_opts){ .start = START, .end = END }, &f),
+                     QKV_NUMERIC);
     qkv_search_result_free(&f);
     qkv_model_free(m);
 }
@@ -628,12 +630,12 @@ static void positions_end(void **state)
     qkv_model *m = qkv_model_new(&chain_opts, 1);
     qkv_search_result f = { 0 };
     qkv_search_opts opts = { .start = START, .end = END, .pad = PAD, .max_length = 16 };
-    assert_int_equal(qkv_search(m, sources, 1, 3, NULL, &opts, &f), QKV_USAGE);
+    assert_int_equal(qkv_beam_search(m, sources, 1, 3, NULL, &opts, &f), QKV_USAGE);
     assert_string_equal(qkv_error(), "search: a max_length of 16 tokens, the model has positions for 15");
     opts.max_length = 15;
-    assert_int_equal(qkv_search(m, sources, 1, 3, NULL, &opts, &f), QKV_OK);
+    assert_int_equal(qkv_beam_search(m, sources, 1, 3, NULL, &opts, &f), QKV_OK);
     opts.max_length = 0;
-    assert_int_equal(qkv_search(m, sources, 1, 3, NULL, &opts, &f), QKV_OK);
+    assert_int_equal(qkv_beam_search(m, sources, 1, 3, NULL, &opts, &f), QKV_OK);
     assert_true(f.best[0].n <= 15);
     qkv_search_result_free(&f);
     qkv_model_free(m);
@@ -643,7 +645,7 @@ static void refused(const qkv_model *m, qkv_search_opts o, const char *piece)
 {
     qkv_search_result f = { 0 };
     o.start = START, o.end = END;
-    assert_int_equal(qkv_search(m, sources, 1, 3, NULL, &o, &f), QKV_USAGE);
+    assert_int_equal(qkv_beam_search(m, sources, 1, 3, NULL, &o, &f), QKV_USAGE);
     if (!strstr(qkv_error(), piece)) fail_msg("\"%s\" is missing in: %s", piece, qkv_error());
     assert_null(f.best);
 }
@@ -669,11 +671,11 @@ static void what_is_said_of_bad_options(void **state)
     refused(m, (qkv_search_opts){ .prefix = ids, .n_prefix = 1, .ends = ids, .n_ends = 1 }, "the end");
     refused(chain, (qkv_search_opts){ .max_length = 16 }, "a max_length of 16 tokens, the model has positions for 15");
     const qkv_search_opts o = { .start = START, .end = END };
-    assert_int_equal(qkv_search(m, sources, 1, 0, NULL, &o, &f), QKV_USAGE);
-    assert_int_equal(qkv_search(m, sources, 0, 1, NULL, &o, &f), QKV_USAGE);
+    assert_int_equal(qkv_beam_search(m, sources, 1, 0, NULL, &o, &f), QKV_USAGE);
+    assert_int_equal(qkv_beam_search(m, sources, 0, 1, NULL, &o, &f), QKV_USAGE);
     for (int i = 0; i < 4; i++) {
         assert_int_equal(
-            qkv_search(i == 0 ? NULL : m, i == 1 ? NULL : sources, 1, 1, NULL, i == 2 ? NULL : &o, i == 3 ? NULL : &f),
+            qkv_beam_search(i == 0 ? NULL : m, i == 1 ? NULL : sources, 1, 1, NULL, i == 2 ? NULL : &o, i == 3 ? NULL : &f),
             QKV_USAGE);
         assert_non_null(strstr(qkv_error(), "a model, at least one sentence"));
     }
@@ -688,16 +690,16 @@ static void as_much_as_there_may_be(void **state)
     qkv_model *m = make_model(&small);
     qkv_search_result all = { 0 }, f = { 0 };
     qkv_search_opts o = { .start = START, .end = END, .pad = PAD, .max_length = 12 };
-    assert_int_equal(qkv_search(m, sources, SENTENCES, LENGTH, lengths, &o, &all), QKV_OK);
+    assert_int_equal(qkv_beam_search(m, sources, SENTENCES, LENGTH, lengths, &o, &all), QKV_OK);
     int i = 0;
     while (i < SENTENCES && all.best[i].is_cut) i++;
     assert_true(i < SENTENCES);
     o.max_length = 1 << 20;
-    assert_int_equal(qkv_search(m, sources + i * LENGTH, 1, lengths[i], NULL, &o, &f), QKV_OK);
+    assert_int_equal(qkv_beam_search(m, sources + i * LENGTH, 1, lengths[i], NULL, &o, &f), QKV_OK);
     assert_int_equal(f.best[0].n, all.best[i].n);
     o = (qkv_search_opts){ .start = START, .end = END, .beam = 1000, .n_best = 1000, .max_length = 1 };
     o.prefix = (const int32_t[]){ A }, o.n_prefix = 1; /* as long as a result may be: there is one */
-    assert_int_equal(qkv_search(m, sources + i * LENGTH, 1, lengths[i], NULL, &o, &f), QKV_OK);
+    assert_int_equal(qkv_beam_search(m, sources + i * LENGTH, 1, lengths[i], NULL, &o, &f), QKV_OK);
     assert_int_equal(f.best[0].n, 1);
     assert_int_equal(f.best[1].n, -1);
     qkv_search_result_free(&all);
@@ -711,7 +713,7 @@ static qkv_status search_once(void)
     qkv_search_result f = { 0 };
     qkv_status status = qkv_error_status();
     const qkv_search_opts opts = { .start = START, .end = END, .pad = PAD, .beam = 2, .max_length = 5 };
-    if (m) status = qkv_search(m, sources, 3, LENGTH, lengths, &opts, &f);
+    if (m) status = qkv_beam_search(m, sources, 3, LENGTH, lengths, &opts, &f);
     qkv_search_result_free(&f);
     qkv_model_free(m);
     return status;

@@ -77,7 +77,7 @@ static void it_says_what_it_is(void **state)
     static const char *const tasks[MODEL_KINDS] = { "translate", "classify", "generate", "encode" };
     (void)state;
     for (int kind = 0; kind < MODEL_KINDS; kind++) {
-        const qkv_transformer_opts *o = qkv_transformer_options(qkv_model_transformer(models[kind]));
+        const qkv_config *o = qkv_transformer_options(qkv_model_transformer(models[kind]));
         json_t *x = answer_of(get(ports[kind], "/info"), 200);
         assert_string_equal(text_at(x, "task"), tasks[kind]);
         assert_string_equal(text_at(x, "name"), "tiny");
@@ -109,8 +109,8 @@ static json_t *info_after(qkv_token_kind kind, const char *line, const char *lan
 {
     qkv_word_counts *w = qkv_word_counts_new_of(kind);
     assert_int_equal(qkv_word_counts_add(w, line, strlen(line)), QKV_OK);
-    qkv_tokenizer *t = qkv_tokenizer_train(w, &(qkv_bpe_opts){ .vocabulary = 400, .min_count = 1 });
-    qkv_transformer_opts o = { .vocabulary = qkv_tokenizer_size(t), .dim = 8, .heads = 1, .d_ff = 8 };
+    qkv_tokenizer *t = qkv_tokenizer_train(w, &(qkv_tokenizer_opts){ .vocabulary = 400, .min_count = 1 });
+    qkv_config o = { .vocabulary = qkv_tokenizer_vocab_size(t), .dim = 8, .heads = 1, .d_ff = 8 };
     *(writes ? &o.decoder_layers : &o.encoder_layers) = 1;
     qkv_model *m = qkv_model_new(&o, 1);
     assert_int_equal(qkv_model_set_tokenizers(m, t, NULL), QKV_OK);
@@ -130,11 +130,11 @@ static void its_example_suits_the_tokenizer(void **state)
         const char *line, *language;
         bool writes;
         const char *wanted;
-    } rows[] = { { QKV_TOKEN_BYTE_PAIRS, "I love you, the cat sat on the mat", NULL, false, "The cat sat on the mat" },
-                 { QKV_TOKEN_BYTE_PAIRS, "I love you, the cat sat on the mat", NULL, true, "Once upon a time" },
-                 { QKV_TOKEN_BYTE_PAIRS, "I love you, the cat sat on the mat", "ru", false, "Я тебя люблю" },
-                 { QKV_TOKEN_BYTE_PAIRS, "Ich liebe dich, ich liebe dich", NULL, false, "Ich liebe dich" },
-                 { QKV_TOKEN_BYTE_PAIRS, "我爱你, 你爱我, 我爱猫", NULL, true, "我爱你" },
+    } rows[] = { { QKV_TOKEN_BPE, "I love you, the cat sat on the mat", NULL, false, "The cat sat on the mat" },
+                 { QKV_TOKEN_BPE, "I love you, the cat sat on the mat", NULL, true, "Once upon a time" },
+                 { QKV_TOKEN_BPE, "I love you, the cat sat on the mat", "ru", false, "Я тебя люблю" },
+                 { QKV_TOKEN_BPE, "Ich liebe dich, ich liebe dich", NULL, false, "Ich liebe dich" },
+                 { QKV_TOKEN_BPE, "我爱你, 你爱我, 我爱猫", NULL, true, "我爱你" },
                  { QKV_TOKEN_WORDS, "so i love you", NULL, true, "I love you" },
                  { QKV_TOKEN_WORDS, "so i love you", "de", true, "I love you" },
                  { QKV_TOKEN_WORDS, "the cat sat on the mat", NULL, false, "The cat sat on the mat" },
@@ -292,14 +292,14 @@ static void html_is_markup_and_texts(void **state)
                                             { "", "" } };
     char shown[512];
     qkv__html h = { 0 };
-    qkv_text out = { 0 };
+    qkv_buffer out = { 0 };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         show_pieces(rows[i][0], shown, sizeof shown);
         assert_string_equal(shown, rows[i][1]);
     }
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        qkv__text_clear(&out);
+        qkv__buffer_clear(&out);
         assert_int_equal(qkv__html_put_text(&out, texts[i][0], strlen(texts[i][0])), QKV_OK);
         assert_string_equal(out.length ? out.data : "", texts[i][1]);
     }
@@ -307,7 +307,7 @@ static void html_is_markup_and_texts(void **state)
     qkv__html_free(&h);
     assert_int_equal(qkv__html_add(&h, "a<b>c<b>d", 9, 2), QKV_LIMIT);
     qkv__html_free(&h);
-    qkv_text_free(&out);
+    qkv_buffer_free(&out);
 }
 
 /* Tags stay, the text between them is the library's translation. */
@@ -316,7 +316,7 @@ static void html_is_translated_between_its_tags(void **state)
     static const char *const texts[] = { "`= the", "the cat sat", "you <love>" }; /* the first one gets a "<" */
     static const char *const markup[] = { "<p>", "</p> <b>", "</b><code>the cat</code>", "" };
     qkv_translations t = { 0 };
-    qkv_text wanted = { 0 };
+    qkv_buffer wanted = { 0 };
     (void)state;
     const qkv_translate_opts o = { .size = sizeof o, .n_best = 2, .split = QKV_SPLIT_AUTO };
     assert_int_equal(qkv_translate(models[MODEL_PAIR], texts, NULL, 3, &o, &t), QKV_OK);
@@ -324,16 +324,16 @@ static void html_is_translated_between_its_tags(void **state)
                        "{\"q\":[\"<p>`= the</p> <b>the cat\\n sat</b><code>the cat</code>you &lt;love&gt;\",\"\"],"
                        "\"source\":\"en\",\"target\":\"zh\",\"format\":\"html\",\"alternatives\":1}");
     for (int k = 0; k < 2; k++) {
-        qkv__text_clear(&wanted);
+        qkv__buffer_clear(&wanted);
         for (int i = 0; i < 3; i++) {
-            qkv__text_put(&wanted, markup[i], strlen(markup[i]));
+            qkv__buffer_put(&wanted, markup[i], strlen(markup[i]));
             qkv__html_put_text(&wanted, t.best[2 * i + k].text, t.best[2 * i + k].length);
         }
         assert_string_equal(text_at(x, k ? "alternatives/0/0" : "translatedText/0"), wanted.data);
     }
     assert_string_equal(text_at(x, "translatedText/1"), "");
     json_decref(x);
-    qkv_text_free(&wanted);
+    qkv_buffer_free(&wanted);
     qkv_translations_free(&t);
 }
 
@@ -481,7 +481,7 @@ static void sentences_are_joined_by_their_script(void **state)
         { "One. Two. Three.", "", "Zwei.", "Drei.", "Zwei. Drei." },
         { " One.\r\n\n Two. Three.\n", "一。", "Zwei.", "Drei.", "一。\r\n\n Zwei. Drei." },
     };
-    qkv_text joined = { 0 };
+    qkv_buffer joined = { 0 };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const qkv_texts texts = { .texts = &cases[i].text, .lengths = (const size_t[]){ strlen(cases[i].text) }, .n = 1 };
@@ -498,7 +498,7 @@ static void sentences_are_joined_by_their_script(void **state)
         assert_string_equal(joined.data, cases[i].wanted);
         qkv__passages_free(&p);
     }
-    qkv_text_free(&joined);
+    qkv_buffer_free(&joined);
 }
 
 static void classes_are_the_librarys(void **state)
@@ -536,8 +536,8 @@ static void only_class(void **state)
     static const char *const text = "the cat", *const label = "relevance";
     qkv_tokenizer *t = learn_tokens();
     qkv_model *m = qkv_model_new(
-        &(qkv_transformer_opts){
-            .vocabulary = qkv_tokenizer_size(t), .dim = 16, .heads = 2, .d_ff = 32, .encoder_layers = 1, .classes = 1 },
+        &(qkv_config){
+            .vocabulary = qkv_tokenizer_vocab_size(t), .dim = 16, .heads = 2, .d_ff = 32, .encoder_layers = 1, .classes = 1 },
         11);
     assert_int_equal(qkv_model_set_tokenizers(m, t, NULL), QKV_OK);
     assert_int_equal(qkv_model_set_labels(m, &label, 1), QKV_OK);
@@ -563,7 +563,7 @@ static void vectors_are_the_librarys(void **state)
     (void)state;
     for (int k = 0; k < 3; k++) {
         const qkv_texts given = { .texts = texts, .n = 2 };
-        assert_int_equal(qkv_embed_texts(models[kinds[k]], &given, &(qkv_embed_opts){ .normalized = 1 }, &rows), QKV_OK);
+        assert_int_equal(qkv_embed(models[kinds[k]], &given, &(qkv_embed_opts){ .normalized = 1 }, &rows), QKV_OK);
         json_t *x = posted(kinds[k], "/v1/embeddings", "{\"input\":[\"the cat\",\"我爱你\"],\"model\":\"any\"}");
         json_t *y = posted(kinds[k], "/v1/embeddings",
                            "{\"input\":\"我爱你\",\"encoding_format\":\"base64\",\"dimensions\":16}");
@@ -603,14 +603,14 @@ static void many_texts_and_ids(void **state)
         assert_int_equal(qkv_tokenizer_encode(t, texts[i], strlen(texts[i]), NULL, &ids), QKV_OK);
         tokens += (int64_t)ids.n;
         end += sprintf(end, "%s[", i ? "," : "");
-        if (i % 2 || !ids.n) end += sprintf(end, "%d,", qkv_tokenizer_find(t, "<s>"));
+        if (i % 2 || !ids.n) end += sprintf(end, "%d,", qkv_tokenizer_id(t, "<s>"));
         for (size_t k = 0; k < ids.n; k++) end += sprintf(end, "%d,", ids.ids[k]);
-        if (i % 2 || !ids.n) end += sprintf(end, "%d,", qkv_tokenizer_find(t, "</s>"));
+        if (i % 2 || !ids.n) end += sprintf(end, "%d,", qkv_tokenizer_id(t, "</s>"));
         strcpy(end - 1, "]");
     }
     strcat(body, "]}"), strcat(ids_body, "]}");
     const qkv_texts given = { .texts = texts, .n = TEXTS };
-    assert_int_equal(qkv_embed_texts(models[MODEL_ENCODER], &given, &(qkv_embed_opts){ .normalized = 1 }, &rows), QKV_OK);
+    assert_int_equal(qkv_embed(models[MODEL_ENCODER], &given, &(qkv_embed_opts){ .normalized = 1 }, &rows), QKV_OK);
     json_t *x = posted(MODEL_ENCODER, "/v1/embeddings", body), *y = posted(MODEL_ENCODER, "/v1/embeddings", ids_body);
     assert_int_equal(json_array_size(at(x, "data")), TEXTS);
     assert_int_equal(json_integer_value(at(x, "usage/prompt_tokens")), tokens + TEXTS); /* each with <s> */
@@ -705,7 +705,7 @@ static void tokens_in_other_forms(void **state)
     assert_int_equal(json_array_size(at(x, "tokens")), ids.n);
     assert_int_equal(json_array_size(at(z, "tokens")), ids.n + 1); /* with </s> */
     assert_int_equal(json_integer_value(at(z, "count")), ids.n + 1);
-    assert_int_equal(json_integer_value(json_array_get(at(z, "tokens"), ids.n)), qkv_tokenizer_find(t, "</s>"));
+    assert_int_equal(json_integer_value(json_array_get(at(z, "tokens"), ids.n)), qkv_tokenizer_id(t, "</s>"));
     assert_string_equal(json_string_value(json_array_get(at(z, "token_strs"), ids.n)), "</s>");
     assert_true(json_is_null(at(z, "max_model_len")));
     for (size_t i = 0; i < ids.n; i++) {
@@ -732,8 +732,8 @@ static void tokens_in_other_forms(void **state)
     z = posted(MODEL_LANGUAGE, "/tokenize", "{\"content\":\"</s>a\",\"add_special\":true}");
     assert_int_equal(json_array_size(at(x, "tokens")), 0);
     assert_string_equal(text_at(y, "content"), "");
-    assert_int_equal(json_integer_value(at(z, "tokens/0")), qkv_tokenizer_find(t, "<s>"));
-    assert_int_equal(json_integer_value(at(z, "tokens/1")), qkv_tokenizer_find(t, "</s>"));
+    assert_int_equal(json_integer_value(at(z, "tokens/0")), qkv_tokenizer_id(t, "<s>"));
+    assert_int_equal(json_integer_value(at(z, "tokens/1")), qkv_tokenizer_id(t, "</s>"));
     assert_int_equal(json_array_size(at(z, "tokens")), 3);
     json_decref(x), json_decref(y), json_decref(z);
     qkv_ids_free(&ids);
@@ -862,7 +862,7 @@ static json_t *look(int kind, const char *rest)
 
 static void same_weights(looked *l, json_t *x, qkv_attention_kind kind)
 {
-    int64_t rows = qkv_attention_capture_rows(&l->a, kind)->n, columns = qkv_attention_capture_columns(&l->a, kind)->n;
+    int64_t rows = qkv_attention_rows(&l->a, kind)->n, columns = qkv_attention_columns(&l->a, kind)->n;
     assert_int_equal(json_integer_value(at(x, "rows")), rows);
     assert_int_equal(json_integer_value(at(x, "columns")), columns);
     size_t bytes = sizeof(float) * (size_t)(rows * columns);
@@ -886,12 +886,12 @@ static void same_thumbnails(looked *l, int model, qkv_attention_kind kind)
     char rest[128], path[64];
     snprintf(rest, sizeof rest, ",\"kind\":\"%s\",\"thumbnails\":3", kind_names[kind]);
     json_t *x = look(model, rest);
-    int64_t n = qkv_attention_capture_rows(&l->a, kind)->n, m = qkv_attention_capture_columns(&l->a, kind)->n;
+    int64_t n = qkv_attention_rows(&l->a, kind)->n, m = qkv_attention_columns(&l->a, kind)->n;
     int64_t rows = n < 3 ? n : 3, columns = m < 3 ? m : 3;
     assert_int_equal(json_integer_value(at(x, "rows")), rows);
     assert_int_equal(json_array_size(at(x, "maps")), l->a.layers[kind]);
     assert_int_equal(json_array_size(at(x, "maps/1")), l->a.heads);
-    assert_int_equal(qkv_attention_capture_weights(&l->a, kind, 1, 1, l->weights), QKV_OK);
+    assert_int_equal(qkv_attention_weights(&l->a, kind, 1, 1, l->weights), QKV_OK);
     snprintf(path, sizeof path, "maps/1/1");
     assert_int_equal(decode_base64(text_at(x, path), l->decoded, sizeof l->decoded), rows * columns);
     for (int64_t r = 0; r < rows; r++)
@@ -914,14 +914,14 @@ static void same_heads(looked *l, int model, qkv_attention_kind kind)
             if (head >= 0) snprintf(head_text, sizeof head_text, "%d", head);
             snprintf(rest, sizeof rest, ",\"kind\":\"%s\",\"layer\":%s,\"head\":%s", kind_names[kind], layer_text, head_text);
             json_t *x = look(model, rest);
-            assert_int_equal(qkv_attention_capture_weights(&l->a, kind, layer, head, l->weights), QKV_OK);
+            assert_int_equal(qkv_attention_weights(&l->a, kind, layer, head, l->weights), QKV_OK);
             same_weights(l, x, kind);
             json_decref(x);
         }
     if (kind == QKV_ATTENTION_CROSS) return;
     snprintf(rest, sizeof rest, ",\"kind\":\"%s\",\"layer\":\"rollout\"", kind_names[kind]);
     json_t *x = look(model, rest);
-    assert_int_equal(qkv_attention_capture_rollout(&l->a, kind, l->weights), QKV_OK);
+    assert_int_equal(qkv_attention_rollout(&l->a, kind, l->weights), QKV_OK);
     same_weights(l, x, kind);
     json_decref(x);
 }
@@ -937,7 +937,7 @@ static void same_ranks(looked *l, int model, qkv_attention_kind kind)
         json_t *found = json_array_get(at(x, "heads"), (size_t)i);
         assert_int_equal(json_integer_value(at(found, "layer")), i / l->a.heads);
         assert_int_equal(json_integer_value(at(found, "head")), i % l->a.heads);
-        assert_int_equal(qkv_attention_capture_measure(&l->a, kind, i / l->a.heads, i % l->a.heads, &m), QKV_OK);
+        assert_int_equal(qkv_attention_stats(&l->a, kind, i / l->a.heads, i % l->a.heads, &m), QKV_OK);
         assert_true(json_number_value(at(found, "entropy")) == m.entropy);
         assert_true(json_number_value(at(found, "diagonality")) == m.diagonality);
         assert_true(json_number_value(at(found, "first")) == m.first);
@@ -1218,8 +1218,7 @@ static void options_that_do_not_fit_are_refused(void **state)
         assert_non_null(strstr(qkv_error(), wrong[i].words));
     }
     assert_null(qkv_server_new(NULL, NULL));
-    qkv_model *ids = qkv_model_new(
-        &(qkv_transformer_opts){ .vocabulary = 9, .encoder_layers = 1, .dim = 8, .heads = 1, .d_ff = 8 }, 1);
+    qkv_model *ids = qkv_model_new(&(qkv_config){ .vocabulary = 9, .encoder_layers = 1, .dim = 8, .heads = 1, .d_ff = 8 }, 1);
     assert_null(qkv_server_new(ids, NULL));
     assert_non_null(strstr(qkv_error(), "tokenizer"));
     qkv_model_free(ids);
@@ -1438,8 +1437,8 @@ static void a_failed_allocation_is_an_answer(void **state)
     };
     const qkv__memory table = { shared_alloc, shared_release };
     (void)state;
-    qkv_threads_stop();
-    qkv_set_threads(1);
+    qkv_shutdown();
+    qkv_set_num_threads(1);
     qkv__set_memory(&table);
     atomic_store(&fail_at, -1);
     for (size_t i = 0; i < sizeof tries / sizeof *tries; i++) {
@@ -1463,11 +1462,11 @@ static void a_failed_allocation_is_an_answer(void **state)
         }
         qkv_server_free(s);
         qkv_model_free(m);
-        qkv_threads_stop();
+        qkv_shutdown();
         assert_int_equal(atomic_load(&held), 0);
     }
     qkv__set_memory(NULL);
-    qkv_set_threads(0);
+    qkv_set_num_threads(0);
 }
 
 static void starting_needs_memory(void **state)
@@ -1517,7 +1516,7 @@ static void a_page_holds_what_was_attended_to(void **state)
             if (!l->a.layers[kind]) continue;
             maps += (size_t)((l->a.layers[kind] + 1) * (l->a.heads + 1) + (kind != QKV_ATTENTION_CROSS));
             snprintf(key, sizeof key, "%s/1/mean", kind_names[kind]);
-            assert_int_equal(qkv_attention_capture_weights(&l->a, kind, 1, -1, l->weights), QKV_OK);
+            assert_int_equal(qkv_attention_weights(&l->a, kind, 1, -1, l->weights), QKV_OK);
             same_weights(l, json_object_get(at(x, "heads"), key), kind);
             assert_non_null(json_object_get(at(x, "thumbnails"), kind_names[kind]));
             assert_non_null(json_object_get(at(x, "ranks"), kind_names[kind]));
@@ -1625,7 +1624,7 @@ static int no_models(void **state)
 {
     (void)state;
     for (int kind = 0; kind < MODEL_KINDS; kind++) qkv_model_free(models[kind]);
-    qkv_threads_stop();
+    qkv_shutdown();
     return 0;
 }
 

@@ -37,7 +37,7 @@ static int stop(void **state)
 {
     qkv_server_free(server);
     qkv_model_free(model);
-    qkv_threads_stop();
+    qkv_shutdown();
     return remove_folder(state);
 }
 

@@ -38,7 +38,7 @@ static int free_model(void **state)
 {
     (void)state;
     qkv_model_free(model);
-    qkv_threads_stop();
+    qkv_shutdown();
     return 0;
 }
 
@@ -122,21 +122,21 @@ static void nothing_is_told_of_an_answer_that_was_not_sent(void **state)
 static void requests_are_lines_of_a_log(void **state)
 {
     (void)state;
-    qkv_text line = { 0 };
+    qkv_buffer line = { 0 };
     const qkv_access a = { "127.0.0.1", "GET", "/a b\n\"\\\xe7", 404, 12, 3.25 };
     assert_int_equal(qkv_access_text(&a, 86400 * 365, &line), QKV_OK);
     assert_string_equal(line.data, "1971-01-01T00:00:00Z 127.0.0.1 GET /a\\x20b\\x0a\\x22\\x5c\\xe7 404 12 3.2");
-    qkv_text_free(&line);
+    qkv_buffer_free(&line);
 }
 
 static void has_address(qkv_server *s, const char *before, const char *after)
 {
     char wanted[96];
-    qkv_text text = { 0 };
+    qkv_buffer text = { 0 };
     snprintf(wanted, sizeof wanted, "%s%d%s", before, qkv_server_port(s), after);
     assert_int_equal(qkv_server_address(s, &text), QKV_OK);
     assert_string_equal(text.data, wanted);
-    qkv_text_free(&text);
+    qkv_buffer_free(&text);
     qkv_server_free(s);
 }
 

@@ -30,8 +30,8 @@ static qkv_model *make_head(int head)
 {
     static const char *const labels[] = { "O", "B-PER", "I-PER", "B-<LOC>", "I-<LOC>" };
     qkv_tokenizer *t = learn_tokens();
-    qkv_transformer_opts o = {
-        .size = sizeof o, .vocabulary = qkv_tokenizer_size(t), .dim = 16, .heads = 2, .d_ff = 32, .encoder_layers = 2
+    qkv_config o = {
+        .size = sizeof o, .vocabulary = qkv_tokenizer_vocab_size(t), .dim = 16, .heads = 2, .d_ff = 32, .encoder_layers = 2
     };
     o.classes = heads[head].classes;
     o.classes_of = heads[head].of;
@@ -55,7 +55,7 @@ static int stop(void **state)
 {
     (void)state;
     for (int i = 0; i < HEADS; i++) qkv_server_free(serving[i]), qkv_model_free(made[i]);
-    qkv_threads_stop();
+    qkv_shutdown();
     return 0;
 }
 
@@ -70,7 +70,7 @@ static json_t *posted(int head, const char *path, const char *body, int status)
 }
 
 /* What the library wrote is one of the results. */
-static void is_result(json_t *result, qkv_text *text)
+static void is_result(json_t *result, qkv_buffer *text)
 {
     json_t *wanted = json_loadb(text->data, text->length, JSON_ALLOW_NUL, NULL);
     assert_non_null(wanted);
@@ -82,7 +82,7 @@ static void tags_are_the_librarys(void **state)
 {
     static const char *const texts[] = { "the cat sat on the mat", "", "我爱 <b>the dog</b>" };
     qkv_tagged found = { 0 };
-    qkv_text text = { 0 };
+    qkv_buffer text = { 0 };
     (void)state;
     assert_int_equal(qkv_tag(made[TAGS], &(qkv_texts){ .texts = texts, .n = 3 }, NULL, &found), QKV_OK);
     assert_true(found.texts[0].n_words == 6 && found.texts[0].n_entities > 0);
@@ -101,7 +101,7 @@ static void tags_are_the_librarys(void **state)
     assert_int_equal(qkv_tagged_lines(&found, 0, 0, 1, &text), QKV_OK);
     is_result(one, &text);
     json_decref(one);
-    qkv_text_free(&text);
+    qkv_buffer_free(&text);
     qkv_tagged_free(&found);
 }
 
@@ -111,7 +111,7 @@ static void answers_are_the_librarys(void **state)
     static const char context[] = "the cat sat on the mat and you love the cat";
     const qkv_answer_opts three = { .n_best = 3, .max_answer = 2, .must_answer = 1 };
     qkv_answers found = { 0 };
-    qkv_text text = { 0 };
+    qkv_buffer text = { 0 };
     (void)state;
     json_t *all = posted(ANSWERS, "/answer",
                          "{\"question\":[\"the dog\",\"我\"],\"context\":\"the cat sat on the mat and you love the cat\","
@@ -132,7 +132,7 @@ static void answers_are_the_librarys(void **state)
     assert_int_equal(qkv_answers_lines(&found, 1, &text), QKV_OK);
     is_result(one, &text);
     json_decref(one);
-    qkv_text_free(&text);
+    qkv_buffer_free(&text);
     qkv_answers_free(&found);
 }
 

@@ -417,7 +417,7 @@ static int stop(void **state)
     (void)state;
     qkv_server_free(server);
     qkv_model_free(model);
-    qkv_threads_stop();
+    qkv_shutdown();
     return 0;
 }
 

@@ -32,14 +32,14 @@ enum { IS_SANITIZED = 0 };
 
 enum { VOCABULARY = 11, MOST = 240, SOURCE = 40, ROWS = 6 };
 
-static const qkv_transformer_opts small = { .vocabulary = VOCABULARY, .decoder_layers = 2, .dim = 24, .heads = 2, .d_ff = 32 };
+static const qkv_config small = { .vocabulary = VOCABULARY, .decoder_layers = 2, .dim = 24, .heads = 2, .d_ff = 32 };
 
 /* Positions, norms, grouped heads, widths of heads that are whole vectors, parts of one, and both, biases by distance, windows and
  * caps. */
 enum { KINDS = 10 };
-static qkv_transformer_opts kind_of(int i)
+static qkv_config kind_of(int i)
 {
-    qkv_transformer_opts o = small;
+    qkv_config o = small;
     if (i == 1)
         o.positions = QKV_POSITION_ROTARY, o.pre_norm = 1, o.norm = QKV_NORM_RMS, o.heads = 4, o.kv_heads = 2, o.dim = 144;
     if (i == 2)
@@ -58,7 +58,7 @@ static qkv_transformer_opts kind_of(int i)
     return o;
 }
 
-static qkv_model *make_model(const qkv_transformer_opts *o)
+static qkv_model *make_model(const qkv_config *o)
 {
     qkv_model *m = qkv_model_new(o, 7);
     qkv_params *p = qkv_model_params(m);
@@ -88,7 +88,7 @@ static qkv_tensor *whole_forward(const qkv_model *m, qkv_tape *t, const shadow *
 static void compare_row(const qkv_model *m, const shadow *r, const float *logits)
 {
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
-    const float *whole = qkv_data(whole_forward(m, t, r));
+    const float *whole = qkv_tensor_data(whole_forward(m, t, r));
     assert_non_null(whole);
     assert_memory_equal(logits, whole + (r->n - 1) * VOCABULARY, sizeof(float) * VOCABULARY);
     qkv_tape_free(t);
@@ -115,7 +115,7 @@ static void read_some(play *p, int64_t most)
         for (int64_t k = 0; k < counts[i]; k++) ids[n++] = r->ids[r->n++] = throw(&p->random, VOCABULARY);
     }
     assert_int_equal(qkv_session_read(p->s, ids, counts, QKV_LOGITS_LAST), QKV_OK);
-    const float *logits = qkv_data(qkv_session_logits(p->s));
+    const float *logits = qkv_tensor_data(qkv_session_logits(p->s));
     for (int64_t i = 0; i < p->n; i++) {
         assert_int_equal(qkv_session_length(p->s, i), p->rows[i].n);
         if (counts[i]) compare_row(p->m, &p->rows[i], logits), logits += VOCABULARY;
@@ -150,7 +150,7 @@ static void start(play *p)
 
 static void play_with(int kind)
 {
-    const qkv_transformer_opts o = kind_of(kind);
+    const qkv_config o = kind_of(kind);
     qkv_model *m = make_model(&o);
     play p = { .m = m, .s = qkv_session_new(m, NULL), .random = { 5 + (uint32_t)kind } };
     assert_non_null(p.s);
@@ -174,7 +174,7 @@ static void everything_has_the_bits_of_a_whole_forward(void **state)
 {
     (void)state;
     const char *isa, *now = qkv_isa();
-    for (int i = 0; (isa = qkv_isa_available(i)); i++) {
+    for (int i = 0; (isa = qkv_isa_at(i)); i++) {
         if (IS_SANITIZED && strcmp(isa, now)) continue; /* ten times as slow there */
         assert_int_equal(qkv_set_isa(isa), QKV_OK);
         for (int kind = 0; kind < KINDS; kind++) play_with(kind);
@@ -188,7 +188,7 @@ static void a_long_read_is_cut_for_any_threads(void **state)
     (void)state;
     enum { LONG = 1100 };
     static const int threads[] = { 1, 2, 3, 7 };
-    const qkv_transformer_opts o = kind_of(1);
+    const qkv_config o = kind_of(1);
     qkv_model *m = make_model(&o);
     qkv_session *s = qkv_session_new(m, NULL);
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
@@ -196,20 +196,22 @@ static void a_long_read_is_cut_for_any_threads(void **state)
     int32_t *ids = malloc(sizeof *ids * 2 * LONG);
     dice random = { 3 };
     for (int i = 0; i < 2 * LONG; i++) ids[i] = throw(&random, VOCABULARY);
-    const float *whole = qkv_data(qkv_transformer_logits(x, qkv_transformer_decode(x, t, ids, 2, LONG, NULL, NULL, NULL)));
+    const float *whole = qkv_tensor_data(
+        qkv_transformer_logits(x, qkv_transformer_decode(x, t, ids, 2, LONG, NULL, NULL, NULL)));
     for (size_t i = 0; i < sizeof threads / sizeof *threads; i++) {
-        qkv_set_threads(threads[i]);
+        qkv_set_num_threads(threads[i]);
         assert_int_equal(qkv_session_start(s, 2), QKV_OK);
         assert_int_equal(qkv_session_read(s, ids, (int64_t[]){ LONG, LONG }, QKV_LOGITS_ALL), QKV_OK);
-        assert_int_equal(qkv_dim(qkv_session_logits(s), 0), 2 * LONG);
-        assert_memory_equal(qkv_data(qkv_session_logits(s)), whole, sizeof(float) * 2 * LONG * VOCABULARY);
+        assert_int_equal(qkv_tensor_dim(qkv_session_logits(s), 0), 2 * LONG);
+        assert_memory_equal(qkv_tensor_data(qkv_session_logits(s)), whole, sizeof(float) * 2 * LONG * VOCABULARY);
         assert_int_equal(qkv_session_start(s, 2), QKV_OK);
         assert_int_equal(qkv_session_read(s, ids, (int64_t[]){ LONG, LONG }, QKV_LOGITS_LAST), QKV_OK);
-        assert_memory_equal(qkv_data(qkv_session_logits(s)), whole + (LONG - 1) * VOCABULARY, sizeof(float) * VOCABULARY);
-        assert_memory_equal(qkv_data(qkv_session_logits(s)) + VOCABULARY, whole + (2 * LONG - 1) * VOCABULARY,
+        assert_memory_equal(qkv_tensor_data(qkv_session_logits(s)), whole + (LONG - 1) * VOCABULARY,
+                            sizeof(float) * VOCABULARY);
+        assert_memory_equal(qkv_tensor_data(qkv_session_logits(s)) + VOCABULARY, whole + (2 * LONG - 1) * VOCABULARY,
                             sizeof(float) * VOCABULARY);
     }
-    qkv_set_threads(0);
+    qkv_set_num_threads(0);
     free(ids);
     qkv_tape_free(t);
     qkv_session_free(s);
@@ -221,15 +223,15 @@ static void a_touched_model_is_read_for_any_threads(void **state)
 {
     (void)state;
     enum { LONG = 400 };
-    const qkv_transformer_opts o = kind_of(1);
+    const qkv_config o = kind_of(1);
     const float row[] = { 0.25f, 0.75f };
-    const qkv_touch touches[] = {
-        { .what = QKV_TOUCH_ZERO_VALUE, .kind = QKV_ATTENTION_DECODER, .layer = 1, .place = 165 },
-        { .what = QKV_TOUCH_SWAP_VALUES, .kind = QKV_ATTENTION_DECODER, .place = 90, .other = 210 },
-        { .what = QKV_TOUCH_HIDE_KEY, .kind = QKV_ATTENTION_DECODER, .place = 100 },
-        { .what = QKV_TOUCH_EDIT_ROW, .kind = QKV_ATTENTION_DECODER, .place = 130, .row = row, .n_row = 2 }
+    const qkv_edit touches[] = {
+        { .what = QKV_EDIT_ZERO_VALUE, .kind = QKV_ATTENTION_DECODER, .layer = 1, .place = 165 },
+        { .what = QKV_EDIT_SWAP_VALUES, .kind = QKV_ATTENTION_DECODER, .place = 90, .other = 210 },
+        { .what = QKV_EDIT_HIDE_KEY, .kind = QKV_ATTENTION_DECODER, .place = 100 },
+        { .what = QKV_EDIT_ROW, .kind = QKV_ATTENTION_DECODER, .place = 130, .row = row, .n_row = 2 }
     };
-    qkv_model *m = make_model(&o), *touched = qkv_model_touched(m, touches, sizeof touches / sizeof *touches);
+    qkv_model *m = make_model(&o), *touched = qkv_model_edit(m, touches, sizeof touches / sizeof *touches);
     float first[LONG * VOCABULARY];
     int32_t ids[LONG];
     dice random = { 9 };
@@ -237,14 +239,14 @@ static void a_touched_model_is_read_for_any_threads(void **state)
     for (int i = 0; i < LONG; i++) ids[i] = throw(&random, VOCABULARY);
     for (int threads = 1; threads <= 4; threads++) {
         qkv_session *s = qkv_session_new(touched, NULL);
-        qkv_set_threads(threads);
+        qkv_set_num_threads(threads);
         assert_int_equal(qkv_session_start(s, 1), QKV_OK);
         assert_int_equal(qkv_session_read(s, ids, (int64_t[]){ LONG }, QKV_LOGITS_ALL), QKV_OK);
-        if (threads == 1) memcpy(first, qkv_data(qkv_session_logits(s)), sizeof first);
-        assert_memory_equal(qkv_data(qkv_session_logits(s)), first, sizeof first);
+        if (threads == 1) memcpy(first, qkv_tensor_data(qkv_session_logits(s)), sizeof first);
+        assert_memory_equal(qkv_tensor_data(qkv_session_logits(s)), first, sizeof first);
         qkv_session_free(s);
     }
-    qkv_set_threads(0);
+    qkv_set_num_threads(0);
     qkv_model_free(touched);
     qkv_model_free(m);
 }
@@ -254,12 +256,12 @@ static void an_error_in_one_of_several_parts(void **state)
 {
     (void)state;
     enum { LONG = 600 };
-    const qkv_transformer_opts o = kind_of(0);
+    const qkv_config o = kind_of(0);
     qkv_model *m = make_model(&o);
     qkv_session *s = qkv_session_new(m, NULL);
     int32_t ids[LONG] = { 0 };
     float logits[VOCABULARY];
-    qkv_set_threads(4);
+    qkv_set_num_threads(4);
     assert_int_equal(qkv_session_start(s, 1), QKV_OK);
     for (int place = -1; place < LONG; place += 151) {
         assert_int_equal(qkv_session_rewind(s, 0, 0), QKV_OK);
@@ -271,10 +273,10 @@ static void an_error_in_one_of_several_parts(void **state)
             ids[place] = 0;
         }
         assert_int_equal(qkv_session_read(s, ids, (int64_t[]){ LONG }, QKV_LOGITS_LAST), QKV_OK);
-        if (place < 0) memcpy(logits, qkv_data(qkv_session_logits(s)), sizeof logits);
-        assert_memory_equal(qkv_data(qkv_session_logits(s)), logits, sizeof logits);
+        if (place < 0) memcpy(logits, qkv_tensor_data(qkv_session_logits(s)), sizeof logits);
+        assert_memory_equal(qkv_tensor_data(qkv_session_logits(s)), logits, sizeof logits);
     }
-    qkv_set_threads(0);
+    qkv_set_num_threads(0);
     qkv_session_free(s);
     qkv_model_free(m);
 }
@@ -284,18 +286,18 @@ static void an_error_in_one_of_several_parts(void **state)
 /* What a session holds after it has encoded. */
 static size_t bytes_of_encoding(int layers)
 {
-    qkv_transformer_opts o = kind_of(3);
+    qkv_config o = kind_of(3);
     o.encoder_layers = layers;
     qkv_model *m = make_model(&o);
     const qkv__memory table = { failing_alloc, failing_release };
-    qkv_threads_stop();
+    qkv_shutdown();
     failing = (struct failing){ .fail_at = -1 };
     qkv__set_memory(&table);
     qkv_session *s = qkv_session_new(m, NULL);
     assert_int_equal(qkv_session_encode(s, sources, ROWS, SOURCE, source_lengths), QKV_OK);
     size_t held = failing.held;
     qkv_session_free(s);
-    qkv_threads_stop();
+    qkv_shutdown();
     qkv__set_memory(NULL);
     qkv_model_free(m);
     return held;
@@ -310,7 +312,7 @@ static void the_layers_of_an_encoder_share_their_memory(void **state)
 static void rows_share_their_beginning(void **state)
 {
     (void)state;
-    const qkv_transformer_opts o = kind_of(0);
+    const qkv_config o = kind_of(0);
     qkv_model *m = make_model(&o);
     qkv_session *s = qkv_session_new(m, NULL);
     int32_t ids[MOST] = { 0 };
@@ -338,7 +340,7 @@ static void attention_is_that_of_a_whole_forward(void **state)
 {
     (void)state;
     for (int kind = 3; kind < 6; kind++) {
-        const qkv_transformer_opts o = kind_of(kind);
+        const qkv_config o = kind_of(kind);
         qkv_model *m = make_model(&o);
         const qkv_transformer *x = qkv_model_transformer(m);
         qkv_session *s = qkv_session_new(m, &(qkv_session_opts){ .keep_attention = 1, .keep_hidden = 1 });
@@ -357,19 +359,21 @@ static void attention_is_that_of_a_whole_forward(void **state)
                 qkv_tensor *got = qkv_session_attention(s, (qkv_attention_kind)(QKV_ATTENTION_DECODER + side), l, 0);
                 qkv_tensor *all = qkv_tape_attention(t, o.encoder_layers + 2 * l + side);
                 int64_t keys = side ? source_lengths[0] : N;
-                assert_int_equal(qkv_dim(got, 3), keys);
+                assert_int_equal(qkv_tensor_dim(got, 3), keys);
                 for (int64_t h = 0; h < o.heads; h++)
-                    assert_memory_equal(qkv_data(got) + h * (N - FIRST) * keys, qkv_data(all) + (h * N + FIRST) * keys,
+                    assert_memory_equal(qkv_tensor_data(got) + h * (N - FIRST) * keys,
+                                        qkv_tensor_data(all) + (h * N + FIRST) * keys,
                                         sizeof(float) * (size_t)((N - FIRST) * keys));
             }
         for (int l = 0; l < o.encoder_layers; l++) {
             qkv_tensor *got = qkv_session_attention(s, QKV_ATTENTION_ENCODER, l, 0), *all = qkv_tape_attention(t, l);
-            assert_memory_equal(qkv_data(got), qkv_data(all), sizeof(float) * (size_t)qkv_count(all));
+            assert_memory_equal(qkv_tensor_data(got), qkv_tensor_data(all), sizeof(float) * (size_t)qkv_tensor_count(all));
         }
-        assert_memory_equal(qkv_data(qkv_session_encoded(s)), qkv_data(memory), sizeof(float) * (size_t)qkv_count(memory));
+        assert_memory_equal(qkv_tensor_data(qkv_session_encoded(s)), qkv_tensor_data(memory),
+                            sizeof(float) * (size_t)qkv_tensor_count(memory));
         for (int l = 0; l <= o.decoder_layers; l++)
-            assert_memory_equal(qkv_data(qkv_session_hidden(s, l)),
-                                qkv_data(qkv_tape_hidden(t, o.encoder_layers + 1 + l)) + FIRST * o.dim,
+            assert_memory_equal(qkv_tensor_data(qkv_session_hidden(s, l)),
+                                qkv_tensor_data(qkv_tape_hidden(t, o.encoder_layers + 1 + l)) + FIRST * o.dim,
                                 sizeof(float) * (size_t)((N - FIRST) * o.dim));
         assert_null(qkv_session_attention(s, QKV_ATTENTION_DECODER, o.decoder_layers, 0));
         assert_null(qkv_session_attention(s, QKV_ATTENTION_DECODER, 0, 1));
@@ -385,8 +389,8 @@ static void attention_is_that_of_a_whole_forward(void **state)
 static void errors_leave_a_session_as_it_was(void **state)
 {
     (void)state;
-    const qkv_transformer_opts o = kind_of(2), both = kind_of(3),
-                               encoder = { .vocabulary = VOCABULARY, .encoder_layers = 1, .dim = 8, .heads = 1, .d_ff = 8 };
+    const qkv_config o = kind_of(2), both = kind_of(3),
+                     encoder = { .vocabulary = VOCABULARY, .encoder_layers = 1, .dim = 8, .heads = 1, .d_ff = 8 };
     qkv_model *m = make_model(&o), *translator = make_model(&both), *alone = make_model(&encoder);
     qkv_session *s = qkv_session_new(m, NULL), *t = qkv_session_new(translator, NULL);
     int32_t ids[MOST + 1] = { 0 };
@@ -395,7 +399,7 @@ static void errors_leave_a_session_as_it_was(void **state)
     assert_int_equal(qkv_session_start(e, 1), QKV_USAGE);
     assert_null(qkv_session_encoded(e));
     assert_int_equal(qkv_session_encode(e, ids, 2, 3, NULL), QKV_OK);
-    assert_int_equal(qkv_dim(qkv_session_encoded(e), 1), 3);
+    assert_int_equal(qkv_tensor_dim(qkv_session_encoded(e), 1), 3);
     assert_int_equal(qkv_session_step(e, ids), QKV_USAGE);
     assert_int_equal(qkv_session_encode(e, (int32_t[]){ VOCABULARY }, 1, 1, NULL), QKV_USAGE);
     assert_null(qkv_session_encoded(e));
@@ -419,7 +423,7 @@ static void errors_leave_a_session_as_it_was(void **state)
     assert_int_equal(qkv_session_length(s, 1), 2);
     assert_int_equal(qkv_session_length(s, 2), -1);
     assert_int_equal(qkv_session_read(s, ids, (int64_t[]){ 0, MOST - 2 }, QKV_LOGITS_LAST), QKV_OK); /* to the last position */
-    assert_int_equal(qkv_dim(qkv_session_logits(s), 0), 1);
+    assert_int_equal(qkv_tensor_dim(qkv_session_logits(s), 0), 1);
     assert_int_equal(qkv_session_step(s, ids), QKV_LIMIT);
     qkv_session_free(NULL);
     qkv_session_free(s);
@@ -433,7 +437,7 @@ static void errors_leave_a_session_as_it_was(void **state)
 static void nothing_lies_outside(void **state)
 {
     (void)state;
-    const qkv_transformer_opts o = kind_of(3);
+    const qkv_config o = kind_of(3);
     qkv_model *m = make_model(&o);
     qkv_session *s = qkv_session_new(m, &(qkv_session_opts){ .keep_attention = 1 });
     int32_t ids[4] = { 1, 2, 3, 4 };
@@ -475,7 +479,7 @@ static void nothing_lies_outside(void **state)
 
 static qkv_status use_a_session(void)
 {
-    const qkv_transformer_opts o = kind_of(3);
+    const qkv_config o = kind_of(3);
     qkv_model *m = qkv_model_new(&o, 1);
     qkv_session *s = m ? qkv_session_new(m, NULL) : NULL;
     int32_t ids[2 * 20] = { 0 };
@@ -495,7 +499,7 @@ static int kind_of_parts;
 static void *read_in_parts(void *unused)
 {
     (void)unused;
-    qkv_transformer_opts o = kind_of(kind_of_parts);
+    qkv_config o = kind_of(kind_of_parts);
     o.layer_relative = o.relative_buckets > 0; /* a table on the tape for every layer */
     qkv_model *m = qkv_model_new(&o, 1);
     qkv_session *s = m ? qkv_session_new(m, NULL) : NULL;
@@ -526,10 +530,10 @@ static void memory_runs_out(void **state)
     assert_true(each_allocation_fails(use_a_session) > 20);
     for (int threads = 1; threads <= 2; threads++)
         for (kind_of_parts = 0; kind_of_parts <= 7; kind_of_parts += 7) {
-            qkv_set_threads(threads);
+            qkv_set_num_threads(threads);
             assert_true(each_allocation_fails(use_parts) > 20);
         }
-    qkv_set_threads(0);
+    qkv_set_num_threads(0);
 }
 
 /* ---- threads ---- */
@@ -546,7 +550,7 @@ static void *read_in_thread(void *data)
     int32_t ids[60] = { 1, 2, 3 };
     qkv_session_start(s, 1);
     for (int i = 0; i < 5; i++) qkv_session_read(s, ids, (int64_t[]){ 30 }, QKV_LOGITS_LAST);
-    memcpy(r->logits, qkv_data(qkv_session_logits(s)), sizeof r->logits);
+    memcpy(r->logits, qkv_tensor_data(qkv_session_logits(s)), sizeof r->logits);
     qkv_session_free(s);
     return NULL;
 }
@@ -555,7 +559,7 @@ static void sessions_in_threads_share_a_model(void **state)
 {
     (void)state;
     enum { THREADS = 4 };
-    const qkv_transformer_opts o = kind_of(1);
+    const qkv_config o = kind_of(1);
     qkv_model *m = make_model(&o);
     pthread_t threads[THREADS];
     reader readers[THREADS];

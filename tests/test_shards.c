@@ -185,10 +185,10 @@ static void same_weights(const qkv_model *a, const qkv_model *b)
     qkv_params *p = qkv_model_params(a), *q = qkv_model_params(b);
     assert_int_equal(qkv_params_materialize(p), QKV_OK); /* some may be kept in 16 bits */
     assert_int_equal(qkv_params_materialize(q), QKV_OK);
-    assert_int_equal(qkv_params_tensors(p), qkv_params_tensors(q));
-    for (int i = 0; i < qkv_params_tensors(p); i++) {
-        qkv_tensor *w = qkv_params_tensor(p, i), *other = qkv_params_tensor(q, i);
-        assert_memory_equal(qkv_data(w), qkv_data(other), sizeof(float) * (size_t)qkv_count(w));
+    assert_int_equal(qkv_params_size(p), qkv_params_size(q));
+    for (int i = 0; i < qkv_params_size(p); i++) {
+        qkv_tensor *w = qkv_params_at(p, i), *other = qkv_params_at(q, i);
+        assert_memory_equal(qkv_tensor_data(w), qkv_tensor_data(other), sizeof(float) * (size_t)qkv_tensor_count(w));
     }
 }
 
@@ -204,7 +204,7 @@ static void two_files_are_as_good_as_one(void **state)
         qkv_model *one = qkv_model_load(path), *two = load();
         assert_non_null(one);
         same_weights(one, two);
-        assert_int_equal(qkv_model_info_of(two)->files, 2);
+        assert_int_equal(qkv_model_get_info(two)->files, 2);
         qkv_model_free(one);
         qkv_model_free(two);
     }
@@ -255,11 +255,11 @@ static int64_t next_words(const qkv_model *m, const int32_t *ids, int64_t length
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
     const qkv_transformer *x = qkv_model_transformer(m);
     qkv_tensor *logits = qkv_transformer_logits(x, qkv_transformer_decode(x, t, ids, 1, length, NULL, NULL, NULL));
-    int64_t size = qkv_dim(logits, -1);
+    int64_t size = qkv_tensor_dim(logits, -1);
     for (int64_t i = 0; i < length; i++) {
         to[i] = 0;
         for (int32_t k = 1; k < size; k++)
-            if (qkv_data(logits)[i * size + k] > qkv_data(logits)[i * size + to[i]]) to[i] = k;
+            if (qkv_tensor_data(logits)[i * size + k] > qkv_tensor_data(logits)[i * size + to[i]]) to[i] = k;
     }
     qkv_tape_free(t);
     return size;

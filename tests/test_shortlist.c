@@ -20,7 +20,7 @@
 
 enum { SPECIALS = 4, WORDS = 20, VOCABULARY = 60, PAIRS = 400, SENTENCES = 32, LENGTH = 9, START = 1, END = 2 };
 
-static const qkv_transformer_opts small = {
+static const qkv_config small = {
     .vocabulary = VOCABULARY, .encoder_layers = 1, .decoder_layers = 1, .dim = 16, .heads = 2, .d_ff = 32, .output_bias = 1
 };
 
@@ -46,9 +46,9 @@ static int32_t word(int w) { return SPECIALS + w; }
 static int32_t translated(int w) { return SPECIALS + WORDS + w; }
 enum { FILLER = SPECIALS + 2 * WORDS };
 
-static qkv_pairs *toy_pairs(int n)
+static qkv_dataset *toy_pairs(int n)
 {
-    qkv_pairs *p = qkv_pairs_new();
+    qkv_dataset *p = qkv_dataset_new();
     qkv_status status = p ? QKV_OK : QKV_MEMORY;
     state_of_draw = 3;
     for (int i = 0; i < n && !status; i++) {
@@ -59,21 +59,21 @@ static qkv_pairs *toy_pairs(int n)
             source[k] = word(w);
             target[1 + (k + turn) % length] = translated(w);
         }
-        status = qkv_pairs_add(p, source, (size_t)length, target, (size_t)length + 1);
+        status = qkv_dataset_add_ids(p, source, (size_t)length, target, (size_t)length + 1);
     }
     if (!status) return p;
-    qkv_pairs_free(p);
+    qkv_dataset_free(p);
     return NULL;
 }
 
 static qkv_shortlist *learned(const qkv_model *m, int likeliest, int frequent)
 {
-    qkv_pairs *p = toy_pairs(PAIRS);
+    qkv_dataset *p = toy_pairs(PAIRS);
     qkv_shortlist_opts o = QKV_OPTS(qkv_shortlist_opts);
     o.likeliest = likeliest;
     o.frequent = frequent;
     qkv_shortlist *s = qkv_shortlist_learn(m, p, &o);
-    qkv_pairs_free(p);
+    qkv_dataset_free(p);
     return s;
 }
 
@@ -121,10 +121,10 @@ static void same_on_any_threads_and_in_a_file(void **state)
 {
     (void)state;
     qkv_model *m = make_translator();
-    qkv_set_threads(1);
+    qkv_set_num_threads(1);
     qkv_shortlist *one = learned(m, 6, 3);
     for (int threads = 2; threads <= 4; threads += 2) {
-        qkv_set_threads(threads);
+        qkv_set_num_threads(threads);
         qkv_shortlist *many = learned(m, 6, 3);
         same_bytes(one, many);
         qkv_shortlist_free(many);
@@ -143,7 +143,7 @@ static void some_of_many_pairs(void **state)
 {
     (void)state;
     qkv_model *m = make_translator();
-    qkv_pairs *p = toy_pairs(PAIRS);
+    qkv_dataset *p = toy_pairs(PAIRS);
     qkv_shortlist_opts o = QKV_OPTS(qkv_shortlist_opts);
     o.max_pairs = PAIRS / 2;
     o.likeliest = o.frequent = 1;
@@ -152,12 +152,12 @@ static void some_of_many_pairs(void **state)
     int32_t source = word(5), ids[VOCABULARY];
     assert_true(has(ids, qkv_shortlist_ids(s, &source, 1, ids), translated(5)));
     qkv_shortlist_free(s);
-    assert_int_equal(qkv_pairs_add(p, (int32_t[]){ VOCABULARY }, 1, (int32_t[]){ 1 }, 1), QKV_OK);
+    assert_int_equal(qkv_dataset_add_ids(p, (int32_t[]){ VOCABULARY }, 1, (int32_t[]){ 1 }, 1), QKV_OK);
     assert_null(qkv_shortlist_learn(m, p, NULL));
     assert_int_equal(qkv_error_status(), QKV_USAGE);
     o.likeliest = -1;
     assert_null(qkv_shortlist_learn(m, p, &o));
-    qkv_pairs_free(p);
+    qkv_dataset_free(p);
     qkv_model_free(m);
 }
 
@@ -191,7 +191,7 @@ static qkv_search_result find(const qkv_model *m, const qkv_shortlist *s, int fr
 {
     qkv_search_result found = { 0 };
     const qkv_search_opts o = with_list(s);
-    assert_int_equal(qkv_search(m, sources + from * LENGTH, n, LENGTH, lengths + from, &o, &found), QKV_OK);
+    assert_int_equal(qkv_beam_search(m, sources + from * LENGTH, n, LENGTH, lengths + from, &o, &found), QKV_OK);
     return found;
 }
 
@@ -234,11 +234,11 @@ static void same_in_any_batch(void **state)
     qkv_model *m = make_translator();
     qkv_shortlist *s = learned(m, 3, 4);
     draw_sources();
-    qkv_set_threads(1);
+    qkv_set_num_threads(1);
     qkv_search_result all = find(m, s, 0, SENTENCES);
     bool differs = false;
     for (int threads = 1; threads <= 4; threads *= 2) {
-        qkv_set_threads(threads);
+        qkv_set_num_threads(threads);
         for (int b = 0; b < 3; b++)
             for (int from = 0; from < SENTENCES; from += batches[b]) {
                 int n = SENTENCES - from < batches[b] ? SENTENCES - from : batches[b];
@@ -274,7 +274,7 @@ static void probabilities_of_a_list_add_up_to_1(void **state)
     o.max_length = 1;
     o.length_penalty = -1;
     qkv_search_result found = { 0 };
-    assert_int_equal(qkv_search(m, sources, 1, LENGTH, lengths, &o, &found), QKV_OK);
+    assert_int_equal(qkv_beam_search(m, sources, 1, LENGTH, lengths, &o, &found), QKV_OK);
     double sum = 0;
     for (int i = 0; i < 2; i++) {
         assert_true(found.best[i].n == 0 || found.best[i].ids[0] == 7); /* or its end */
@@ -284,7 +284,7 @@ static void probabilities_of_a_list_add_up_to_1(void **state)
     o.prefix = (const int32_t[]){ 9 }; /* on no list */
     o.n_prefix = 1;
     o.max_length = 2;
-    assert_int_equal(qkv_search(m, sources, 1, LENGTH, lengths, &o, &found), QKV_OK);
+    assert_int_equal(qkv_beam_search(m, sources, 1, LENGTH, lengths, &o, &found), QKV_OK);
     assert_true(found.best[0].n >= 1 && found.best[0].ids[0] == 9);
     qkv_search_result_free(&found);
     qkv_shortlist_free(s);
@@ -298,7 +298,7 @@ static void other_vocabularies_are_refused(void **state)
     qkv_shortlist *s = qkv__shortlist_new(VOCABULARY + 1, VOCABULARY, 0, 0);
     qkv_search_opts o = with_list(s);
     qkv_search_result found = { 0 };
-    assert_int_equal(qkv_search(m, sources, 1, LENGTH, lengths, &o, &found), QKV_USAGE);
+    assert_int_equal(qkv_beam_search(m, sources, 1, LENGTH, lengths, &o, &found), QKV_USAGE);
     assert_non_null(strstr(qkv_error(), "vocabularies of 61 and 60 tokens, the model has 60 and 60"));
     qkv_shortlist_free(s);
     qkv_model_free(m);
@@ -373,21 +373,21 @@ static void hostile_files(void **state)
 
 static qkv_status all_of_it(void)
 {
-    qkv_set_threads(1);
+    qkv_set_num_threads(1);
     qkv_model *m = make_translator();
-    qkv_pairs *p = m ? toy_pairs(20) : NULL;
+    qkv_dataset *p = m ? toy_pairs(20) : NULL;
     qkv_shortlist *s = p ? qkv_shortlist_learn(m, p, NULL) : NULL;
     qkv_status status = s ? qkv_shortlist_save(s, in_folder("failing")) : qkv_error_status();
     qkv_shortlist *read = status ? NULL : qkv_shortlist_load(in_folder("failing"));
     if (!status && !read) status = qkv_error_status();
     const qkv_search_opts o = with_list(read);
     qkv_search_result found = { 0 };
-    if (!status) status = qkv_search(m, sources, 2, LENGTH, lengths, &o, &found);
+    if (!status) status = qkv_beam_search(m, sources, 2, LENGTH, lengths, &o, &found);
     if (!status && qkv_shortlist_ids(read, sources, 2, NULL) < 0) status = qkv_error_status();
     qkv_search_result_free(&found);
     qkv_shortlist_free(read);
     qkv_shortlist_free(s);
-    qkv_pairs_free(p);
+    qkv_dataset_free(p);
     qkv_model_free(m);
     return status;
 }

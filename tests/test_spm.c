@@ -113,7 +113,7 @@ static void check_spans(const qkv_ids *ids, size_t length)
 static void check_line(const qkv_tokenizer *t, const char *name, const char *line, size_t length, const char *wanted)
 {
     qkv_ids ids = { 0 };
-    qkv_text text = { 0 };
+    qkv_buffer text = { 0 };
     const char *bar = strchr(wanted, '|'), *over = strchr(wanted, '\n');
     assert_int_equal(qkv_tokenizer_encode(t, line, length, NULL, &ids), QKV_OK);
     char *printed = print_ids(&ids);
@@ -125,7 +125,7 @@ static void check_line(const qkv_tokenizer *t, const char *name, const char *lin
         fail_msg("%s: \"%.*s\" is decoded as \"%s\"", name, (int)length, line, text.data);
     free(printed);
     qkv_ids_free(&ids);
-    qkv_text_free(&text);
+    qkv_buffer_free(&text);
 }
 
 /* After "# name", "ids|text" for each line of spm_text.txt. */
@@ -170,9 +170,9 @@ static void special_tokens(void **state)
     static const char text[] = "<s>the</s><ctl>";
     qkv_tokenizer *t = load_golden("suffix");
     qkv_ids ids = { 0 };
-    int32_t first = qkv_tokenizer_find(t, "<s>"), last = qkv_tokenizer_find(t, "<ctl>");
+    int32_t first = qkv_tokenizer_id(t, "<s>"), last = qkv_tokenizer_id(t, "<ctl>");
     assert_true(first >= 0 && last >= 0 && qkv_tokenizer_is_special(t, last));
-    assert_false(qkv_tokenizer_is_special(t, qkv_tokenizer_find(t, "<tag>")));
+    assert_false(qkv_tokenizer_is_special(t, qkv_tokenizer_id(t, "<tag>")));
     assert_int_equal(qkv_tokenizer_encode(t, text, strlen(text), NULL, &ids), QKV_OK);
     for (size_t i = 0; i < ids.n; i++) assert_true(ids.ids[i] != first && ids.ids[i] != last);
     assert_int_equal(qkv_tokenizer_encode(t, text, strlen(text), &(qkv_encode_opts){ .specials = 1 }, &ids), QKV_OK);
@@ -204,8 +204,8 @@ static void frames(void **state)
         assert_int_equal(qkv_tokenizer_encode(t, "the cat", 7, &(qkv_encode_opts){ .with_special_tokens = 1 }, &framed),
                          QKV_OK);
         assert_int_equal(framed.n, bare.n + (size_t)(rows[i].first + rows[i].last));
-        if (rows[i].first) assert_int_equal(framed.ids[0], qkv_tokenizer_find(t, "<s>"));
-        if (rows[i].last) assert_int_equal(framed.ids[framed.n - 1], qkv_tokenizer_find(t, "</s>"));
+        if (rows[i].first) assert_int_equal(framed.ids[0], qkv_tokenizer_id(t, "<s>"));
+        if (rows[i].last) assert_int_equal(framed.ids[framed.n - 1], qkv_tokenizer_id(t, "</s>"));
         qkv_tokenizer_free(t);
     }
     put_text("tokenizer_config.json", "[]");
@@ -224,7 +224,7 @@ static void put_vocabulary(const qkv_tokenizer *pieces)
     FILE *f = fopen(in_folder("vocab.json"), "wb");
     fprintf(f, "{\"</s>\": 0, \"<unk>\": 1, \"<pad>\": 2");
     int n = 3;
-    for (int32_t i = qkv_tokenizer_size(pieces) - 1; i >= 0; i--) {
+    for (int32_t i = qkv_tokenizer_vocab_size(pieces) - 1; i >= 0; i--) {
         const char *piece = qkv_tokenizer_token(pieces, i);
         if (qkv_tokenizer_is_special(pieces, i) || i % 7 == 0 || strpbrk(piece, "\"\\")) continue;
         fprintf(f, ", \"%s\": %d", piece, n++);
@@ -239,7 +239,7 @@ static void opus_folder(void **state)
     static const char text[] = "the cat sat on \xF0\x9F\x90\xA2\xF0\x9F\x90\xA2 \xF0\x9F\x90\xA2 mats";
     qkv_tokenizer *pieces = load_golden("unigram"), *source, *target;
     qkv_ids cut = { 0 }, ids = { 0 };
-    qkv_text out = { 0 };
+    qkv_buffer out = { 0 };
     unlink(path);
     copy_file(GOLDEN("spm_unigram.model"), in_folder("source.spm"));
     copy_file(GOLDEN("spm_suffix.model"), in_folder("target.spm"));
@@ -253,9 +253,9 @@ static void opus_folder(void **state)
     assert_int_equal(ids.ids[cut.n], 0);
     int known = 0, unknown = 0;
     for (size_t i = 0; i < cut.n; i++) {
-        int32_t wanted = qkv_tokenizer_find(source, qkv_tokenizer_token(pieces, cut.ids[i]));
+        int32_t wanted = qkv_tokenizer_id(source, qkv_tokenizer_token(pieces, cut.ids[i]));
         bool is_turtles = cut.spans[i].begin == 15; /* two of them are one unknown piece, which the vocabulary knows */
-        if (is_turtles) wanted = qkv_tokenizer_find(source, "\xF0\x9F\x90\xA2\xF0\x9F\x90\xA2");
+        if (is_turtles) wanted = qkv_tokenizer_id(source, "\xF0\x9F\x90\xA2\xF0\x9F\x90\xA2");
         assert_int_equal(ids.ids[i], wanted < 0 ? 1 : wanted);
         assert_true(ids.spans[i].begin == cut.spans[i].begin && ids.spans[i].end == cut.spans[i].end);
         known += ids.ids[i] != 1;
@@ -263,7 +263,7 @@ static void opus_folder(void **state)
     }
     assert_true(known > 4 && unknown > 0);
     assert_int_equal(qkv_tokenizer_encode(source, ">>de<< the cat", 14, NULL, &ids), QKV_OK);
-    assert_int_equal(ids.ids[0], qkv_tokenizer_find(source, ">>de<<"));
+    assert_int_equal(ids.ids[0], qkv_tokenizer_id(source, ">>de<<"));
     assert_int_equal(qkv_tokenizer_decode(source, ids.ids + 1, ids.n - 1, 1, &out), QKV_OK);
     assert_int_equal(qkv_tokenizer_save(source, path), QKV_UNSUPPORTED);
     qkv_tokenizer_free(source);
@@ -271,7 +271,7 @@ static void opus_folder(void **state)
     qkv_tokenizer_free(pieces);
     qkv_ids_free(&cut);
     qkv_ids_free(&ids);
-    qkv_text_free(&out);
+    qkv_buffer_free(&out);
 }
 
 static qkv_status load_folder(void)
@@ -410,7 +410,7 @@ static void try_model(void)
 {
     static const char text[] = " the cats \xEF\xAC\x81 e\xCC\x81 \xE6\x88\x91 \xF0\x9F\x98\x80<tag>";
     qkv_ids ids = { 0 };
-    qkv_text out = { 0 };
+    qkv_buffer out = { 0 };
     qkv_tokenizer *t = qkv_tokenizer_load(path);
     if (t) {
         assert_int_equal(qkv_tokenizer_encode(t, text, strlen(text), NULL, &ids), QKV_OK);
@@ -418,7 +418,7 @@ static void try_model(void)
         assert_int_equal(qkv_tokenizer_decode(t, ids.ids, ids.n, 0, &out), QKV_OK);
     } else if (qkv_error_status() != QKV_FORMAT && qkv_error_status() != QKV_UNSUPPORTED) fail_msg("%s", qkv_error());
     qkv_ids_free(&ids);
-    qkv_text_free(&out);
+    qkv_buffer_free(&out);
     qkv_tokenizer_free(t);
 }
 
@@ -500,7 +500,7 @@ static void compare_published(size_t i, const char *lines, size_t size, const ch
     qkv_tokenizer *t = load_published(i);
     qkv_encode_opts opts = published[i].opts;
     qkv_ids ids = { 0 };
-    qkv_text repaired = { 0 };
+    qkv_buffer repaired = { 0 };
     int column = column_of(table, published[i].name), number = 0;
     for (const char *line = lines, *over; line < lines + size; line = over + 1) {
         over = memchr(line, '\n', (size_t)(lines + size - line));
@@ -515,7 +515,7 @@ static void compare_published(size_t i, const char *lines, size_t size, const ch
     }
     assert_true(number > 1000);
     qkv_ids_free(&ids);
-    qkv_text_free(&repaired);
+    qkv_buffer_free(&repaired);
     qkv_tokenizer_free(t);
 }
 
@@ -557,13 +557,13 @@ static qkv_status use_path(void)
 {
     static const char text[] = "the <tag>cats \xEF\xAC\x81 \xF0\x9F\x98\x80";
     qkv_ids ids = { 0 };
-    qkv_text out = { 0 };
+    qkv_buffer out = { 0 };
     qkv_tokenizer *t = qkv_tokenizer_load(path);
     qkv_status status = t ? QKV_OK : qkv_error_status();
     if (!status) status = qkv_tokenizer_encode(t, text, strlen(text), NULL, &ids);
     if (!status) status = qkv_tokenizer_decode(t, ids.ids, ids.n, 0, &out);
     qkv_ids_free(&ids);
-    qkv_text_free(&out);
+    qkv_buffer_free(&out);
     qkv_tokenizer_free(t);
     return status;
 }

@@ -93,10 +93,10 @@ static void every_code_point(void **state)
         char text[4];
         size_t n = put_code_point(c, text), bytes;
         bool valid = c < 0x110000 && (c < 0xD800 || c > 0xDFFF);
-        if (qkv_utf8_decode(text, n, &bytes) != (valid ? c : -1)) fail_msg("U+%04X is decoded wrongly", c);
+        if (qkv_utf8_next(text, n, &bytes) != (valid ? c : -1)) fail_msg("U+%04X is decoded wrongly", c);
         if (valid) assert_int_equal(bytes, n);
-        assert_int_equal(qkv_utf8_check(text, n), valid ? n : 0);
-        for (size_t cut = 1; valid && cut < n; cut++) assert_int_equal(qkv_utf8_check(text, cut), 0);
+        assert_int_equal(qkv_utf8_valid(text, n), valid ? n : 0);
+        for (size_t cut = 1; valid && cut < n; cut++) assert_int_equal(qkv_utf8_valid(text, cut), 0);
     }
 }
 
@@ -130,19 +130,19 @@ static const struct {
 static void utf8_mistakes(void **state)
 {
     (void)state;
-    qkv_text out = { 0 };
+    qkv_buffer out = { 0 };
     for (size_t i = 0; i < sizeof utf8_rows / sizeof *utf8_rows; i++) {
-        if (qkv_utf8_check(utf8_rows[i].text, utf8_rows[i].length) != utf8_rows[i].good)
+        if (qkv_utf8_valid(utf8_rows[i].text, utf8_rows[i].length) != utf8_rows[i].good)
             fail_msg("row %zu is checked wrongly", i);
         assert_int_equal(qkv_utf8_repair(utf8_rows[i].text, utf8_rows[i].length, &out), QKV_OK);
         assert_string_equal(out.data, utf8_rows[i].repaired);
-        assert_int_equal(qkv_utf8_check(out.data, out.length), out.length);
+        assert_int_equal(qkv_utf8_valid(out.data, out.length), out.length);
     }
     size_t bytes = 9;
-    assert_int_equal(qkv_utf8_decode("", 0, &bytes), -1);
+    assert_int_equal(qkv_utf8_next("", 0, &bytes), -1);
     assert_int_equal(bytes, 0);
-    qkv_text_free(&out);
-    qkv_text_free(NULL);
+    qkv_buffer_free(&out);
+    qkv_buffer_free(NULL);
 }
 
 /* Pieces, each with its length, that a reader can only show together. */
@@ -177,7 +177,7 @@ static void pieces_of_characters(void **state)
 static void a_file_is_one_text(void **state)
 {
     char name[] = "/tmp/qkv-text-XXXXXX";
-    qkv_text text = { 0 };
+    qkv_buffer text = { 0 };
     int fd = mkstemp(name);
     (void)state;
     assert_true(fd >= 0 && write(fd,
@@ -192,7 +192,7 @@ static void a_file_is_one_text(void **state)
     assert_int_equal(qkv_text_read(name, 0, &text), QKV_UNSUPPORTED);
     unlink(name);
     assert_int_equal(qkv_text_read(name, 0, &text), QKV_IO);
-    qkv_text_free(&text);
+    qkv_buffer_free(&text);
     close(fd);
 }
 
@@ -221,14 +221,14 @@ static qkv_tokenizer *load(const char *name)
 /* Spans lie side by side and the ids give the text back. */
 static void check_round_trip(const qkv_tokenizer *t, const char *text, size_t length, const qkv_ids *ids)
 {
-    qkv_text out = { 0 };
+    qkv_buffer out = { 0 };
     size_t at = 0;
     for (size_t i = 0; i < ids->n; at = ids->spans[i++].end) assert_int_equal(ids->spans[i].begin, at);
     assert_int_equal(at, length);
     assert_int_equal(qkv_tokenizer_decode(t, ids->ids, ids->n, 0, &out), QKV_OK);
     assert_int_equal(out.length, length);
     assert_memory_equal(out.data, text, length);
-    qkv_text_free(&out);
+    qkv_buffer_free(&out);
 }
 
 static void check_ids(const qkv_tokenizer *t, const char *text, size_t length, const json_t *wanted, qkv_ids *ids,
@@ -318,7 +318,7 @@ static void same_ids_with_gpt2(void **state)
     }
     qkv_tokenizer *t = load(GPT2);
     json_t *golden = load_json(GOLDEN("text_gpt2_ids.json"));
-    assert_int_equal(qkv_tokenizer_size(t), 50257);
+    assert_int_equal(qkv_tokenizer_vocab_size(t), 50257);
     compare(t, json_object_get(golden, "plain"), "gpt2", true);
     json_decref(golden);
     qkv_tokenizer_free(t);
@@ -408,7 +408,7 @@ static void any_bytes_come_back(void **state)
         char text[200];
         size_t n = random_below(200);
         for (size_t i = 0; i < n; i++) text[i] = (char)random_below(round % 2 ? 256 : 128);
-        bool valid = qkv_utf8_check(text, n) == n;
+        bool valid = qkv_utf8_valid(text, n) == n;
         assert_int_equal(qkv_tokenizer_encode(t, text, n, NULL, &ids), valid ? QKV_OK : QKV_FORMAT);
         if (!valid) assert_int_equal(ids.n, 0);
         assert_int_equal(qkv_tokenizer_encode(t, text, n, &(qkv_encode_opts){ .any_bytes = 1, .specials = 1 }, &ids), QKV_OK);
@@ -446,7 +446,7 @@ static void special_tokens_in_text(void **state)
     const char *text = "<s>cat</s>";
     qkv_tokenizer *t = load(GOLDEN("text_tokenizer.json"));
     qkv_ids ids = { 0 };
-    qkv_text out = { 0 };
+    qkv_buffer out = { 0 };
     assert_int_equal(qkv_tokenizer_encode(t, text, 10, NULL, &ids), QKV_OK);
     assert_true(ids.n > 3);
     for (size_t i = 0; i < ids.n; i++) assert_false(qkv_tokenizer_is_special(t, ids.ids[i]));
@@ -456,7 +456,7 @@ static void special_tokens_in_text(void **state)
     check_round_trip(t, text, 10, &ids);
     assert_int_equal(qkv_tokenizer_decode(t, ids.ids, ids.n, 1, &out), QKV_OK);
     assert_string_equal(out.data, "cat");
-    qkv_text_free(&out);
+    qkv_buffer_free(&out);
     qkv_ids_free(&ids);
     qkv_tokenizer_free(t);
 }
@@ -465,16 +465,16 @@ static void looking_up(void **state)
 {
     (void)state;
     qkv_tokenizer *t = load(GOLDEN("text_tokenizer.json"));
-    qkv_text out = { 0 };
+    qkv_buffer out = { 0 };
     static const char *const specials[] = { "<pad>", "<s>", "</s>", "<unk>" };
-    for (int32_t id = 0; id < qkv_tokenizer_size(t); id++) {
-        assert_int_equal(qkv_tokenizer_find(t, qkv_tokenizer_token(t, id)), id);
+    for (int32_t id = 0; id < qkv_tokenizer_vocab_size(t); id++) {
+        assert_int_equal(qkv_tokenizer_id(t, qkv_tokenizer_token(t, id)), id);
         assert_int_equal(qkv_tokenizer_is_special(t, id), id < 4);
         if (id < 4) assert_string_equal(qkv_tokenizer_token(t, id), specials[id]);
     }
     assert_null(qkv_tokenizer_token(t, -1));
-    assert_null(qkv_tokenizer_token(t, qkv_tokenizer_size(t)));
-    assert_int_equal(qkv_tokenizer_find(t, "no such token"), -1);
+    assert_null(qkv_tokenizer_token(t, qkv_tokenizer_vocab_size(t)));
+    assert_int_equal(qkv_tokenizer_id(t, "no such token"), -1);
     assert_int_equal(qkv_tokenizer_is_special(t, -1), 0);
     assert_int_equal(qkv_tokenizer_decode(t, (int32_t[]){ 5, 700 }, 2, 0, &out), QKV_USAGE);
     assert_non_null(strstr(qkv_error(), "id 700 at place 1"));
@@ -482,7 +482,7 @@ static void looking_up(void **state)
     assert_int_equal(qkv_tokenizer_decode(t, (int32_t[]){ -1 }, 1, 0, &out), QKV_USAGE);
     assert_int_equal(qkv_tokenizer_decode(t, NULL, 0, 0, &out), QKV_OK);
     assert_string_equal(out.data, "");
-    qkv_text_free(&out);
+    qkv_buffer_free(&out);
     qkv_tokenizer_free(t);
 }
 
@@ -491,34 +491,34 @@ static void shown_tokens(void **state)
 {
     (void)state;
     static const char *const files[] = { "text_tokenizer.json", "text_words.json", "text_characters.json", "spm_bytes.model" };
-    qkv_text shown = { 0 };
+    qkv_buffer shown = { 0 };
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         char file[512];
         snprintf(file, sizeof file, QKV_GOLDEN "/%s", files[i]);
         qkv_tokenizer *t = qkv_tokenizer_load(file);
         assert_non_null(t);
-        for (int32_t id = 0; id < qkv_tokenizer_size(t); id++) {
+        for (int32_t id = 0; id < qkv_tokenizer_vocab_size(t); id++) {
             assert_int_equal(qkv_tokenizer_show(t, id, &shown), QKV_OK);
             if (qkv_tokenizer_find_shown(t, shown.data) != id) fail_msg("%s: token %d is shown as %s", file, id, shown.data);
-            assert_int_equal(qkv_utf8_check(shown.data, shown.length), shown.length);
+            assert_int_equal(qkv_utf8_valid(shown.data, shown.length), shown.length);
             if (qkv_tokenizer_kind(t) == QKV_TOKEN_PUBLISHED) continue; /* as the file has it */
             if (strpbrk(shown.data, " \n\t") || !shown.length) fail_msg("%s: token %d: \"%s\"", file, id, shown.data);
         }
-        assert_int_equal(qkv_tokenizer_show(t, qkv_tokenizer_size(t), &shown), QKV_USAGE);
+        assert_int_equal(qkv_tokenizer_show(t, qkv_tokenizer_vocab_size(t), &shown), QKV_USAGE);
         assert_int_equal(qkv_tokenizer_find_shown(t, "no such token"), -1);
         assert_int_equal(qkv_tokenizer_find_shown(t, "\xC4\xA0the"), -1); /* a spelling is not what is shown */
         qkv_tokenizer_free(t);
     }
     assert_int_equal(qkv_tokenizer_show(NULL, 0, &shown), QKV_USAGE);
     assert_int_equal(qkv_tokenizer_find_shown(NULL, "x"), -1);
-    qkv_text_free(&shown);
+    qkv_buffer_free(&shown);
 }
 
 static void nothing_is_refused(void **state)
 {
     (void)state;
     qkv_ids ids = { 0 };
-    qkv_text out = { 0 };
+    qkv_buffer out = { 0 };
     assert_int_equal(qkv_tokenizer_encode(NULL, "a", 1, NULL, &ids), QKV_USAGE);
     assert_int_equal(qkv_tokenizer_decode(NULL, NULL, 0, 0, &out), QKV_USAGE);
     assert_int_equal(qkv_tokenizer_save(NULL, path), QKV_USAGE);
@@ -526,7 +526,7 @@ static void nothing_is_refused(void **state)
     assert_null(qkv_tokenizer_train(NULL, NULL));
     assert_int_equal(qkv_word_counts_add(NULL, "a", 1), QKV_USAGE);
     assert_int_equal(qkv_word_counts_add_file(NULL, path, 0, NULL), QKV_USAGE);
-    assert_int_equal(qkv_tokenizer_size(NULL), 0);
+    assert_int_equal(qkv_tokenizer_vocab_size(NULL), 0);
     assert_int_equal(qkv_word_counts_distinct(NULL), 0);
     qkv_tokenizer_free(NULL);
     qkv_word_counts_free(NULL);
@@ -565,7 +565,7 @@ static void threads_share_a_tokenizer(void **state)
 
 /* ---- training ---- */
 
-static const qkv_bpe_opts golden_opts = { .vocabulary = 700, .min_count = 1 };
+static const qkv_tokenizer_opts golden_opts = { .vocabulary = 700, .min_count = 1 };
 
 static void same_file(const qkv_tokenizer *t, const char *name)
 {
@@ -677,7 +677,7 @@ static void training_by_the_definition(void **state)
     for (int round = 0; round < 30; round++) {
         slow_learner s = { .n_words = 40 };
         qkv_word_counts *w = qkv_word_counts_new();
-        qkv_tokenizer *none = qkv_tokenizer_train(w, &(qkv_bpe_opts){ .vocabulary = 256, .n_specials = -1 });
+        qkv_tokenizer *none = qkv_tokenizer_train(w, &(qkv_tokenizer_opts){ .vocabulary = 256, .n_specials = -1 });
         for (s.n = 0; s.n < 256; s.n++) strcpy(s.spelling[s.n], qkv_tokenizer_token(none, s.n));
         for (int i = 0; i < s.n_words; i++) {
             char word[13];
@@ -688,9 +688,9 @@ static void training_by_the_definition(void **state)
             for (int k = 0; k < s.counts[i]; k++) assert_int_equal(qkv_word_counts_add(w, word, (size_t)s.lengths[i]), QKV_OK);
         }
         while (s.n < 500 && learn_one(&s)) {}
-        qkv_tokenizer *t = qkv_tokenizer_train(w, &(qkv_bpe_opts){ .vocabulary = 500, .n_specials = -1 });
+        qkv_tokenizer *t = qkv_tokenizer_train(w, &(qkv_tokenizer_opts){ .vocabulary = 500, .n_specials = -1 });
         assert_non_null(t);
-        assert_int_equal(qkv_tokenizer_size(t), s.n);
+        assert_int_equal(qkv_tokenizer_vocab_size(t), s.n);
         for (int32_t id = 0; id < s.n; id++) assert_string_equal(qkv_tokenizer_token(t, id), s.spelling[id]);
         qkv_tokenizer_free(t);
         qkv_tokenizer_free(none);
@@ -703,21 +703,21 @@ static void what_a_corpus_can_give(void **state)
     (void)state;
     qkv_word_counts *w = qkv_word_counts_new();
     qkv_tokenizer *t = qkv_tokenizer_train(w, NULL);
-    assert_int_equal(qkv_tokenizer_size(t), 260); /* nothing: special tokens and bytes */
+    assert_int_equal(qkv_tokenizer_vocab_size(t), 260); /* nothing: special tokens and bytes */
     qkv_tokenizer_free(t);
     for (int i = 0; i < 3; i++) assert_int_equal(qkv_word_counts_add(w, "<s> <s> abc", 11), QKV_OK);
     assert_int_equal(qkv_word_counts_add(w, "once", 4), QKV_OK);
-    t = qkv_tokenizer_train(w, &(qkv_bpe_opts){ .vocabulary = 1000 });
-    assert_true(qkv_tokenizer_size(t) > 260 && qkv_tokenizer_size(t) < 270);
-    assert_true(qkv_tokenizer_find(t, "\xC4\xA0"
-                                      "abc") > 0);
-    assert_int_equal(qkv_tokenizer_find(t, "once"), -1);
+    t = qkv_tokenizer_train(w, &(qkv_tokenizer_opts){ .vocabulary = 1000 });
+    assert_true(qkv_tokenizer_vocab_size(t) > 260 && qkv_tokenizer_vocab_size(t) < 270);
+    assert_true(qkv_tokenizer_id(t, "\xC4\xA0"
+                                    "abc") > 0);
+    assert_int_equal(qkv_tokenizer_id(t, "once"), -1);
     qkv_tokenizer_free(t);
-    t = qkv_tokenizer_train(w, &(qkv_bpe_opts){ .vocabulary = 1000, .min_count = 1 });
-    assert_true(qkv_tokenizer_find(t, "once") > 0);
+    t = qkv_tokenizer_train(w, &(qkv_tokenizer_opts){ .vocabulary = 1000, .min_count = 1 });
+    assert_true(qkv_tokenizer_id(t, "once") > 0);
     qkv_tokenizer_free(t);
-    t = qkv_tokenizer_train(w, &(qkv_bpe_opts){ .vocabulary = 262 });
-    assert_int_equal(qkv_tokenizer_size(t), 262);
+    t = qkv_tokenizer_train(w, &(qkv_tokenizer_opts){ .vocabulary = 262 });
+    assert_int_equal(qkv_tokenizer_vocab_size(t), 262);
     qkv_tokenizer_free(t);
     qkv_word_counts_free(w);
 }
@@ -729,9 +729,9 @@ static void no_merge_spells_a_special_token(void **state)
     qkv_word_counts *w = qkv_word_counts_new();
     qkv_ids ids = { 0 };
     for (int i = 0; i < 9; i++) assert_int_equal(qkv_word_counts_add(w, "pad", 3), QKV_OK);
-    qkv_tokenizer *t = qkv_tokenizer_train(w, &(qkv_bpe_opts){ .specials = (const char *[]){ "pad" }, .n_specials = 1 });
+    qkv_tokenizer *t = qkv_tokenizer_train(w, &(qkv_tokenizer_opts){ .specials = (const char *[]){ "pad" }, .n_specials = 1 });
     assert_non_null(t);
-    assert_int_equal(qkv_tokenizer_size(t), 258);
+    assert_int_equal(qkv_tokenizer_vocab_size(t), 258);
     assert_int_equal(qkv_tokenizer_encode(t, "pad", 3, NULL, &ids), QKV_OK);
     assert_int_equal(ids.n, 2);
     assert_int_equal(qkv_tokenizer_encode(t, "pad", 3, &(qkv_encode_opts){ .specials = 1 }, &ids), QKV_OK);
@@ -756,14 +756,14 @@ static void bad_training_options(void **state)
     };
     qkv_word_counts *w = qkv_word_counts_new();
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        const qkv_bpe_opts o = { .vocabulary = rows[i].size,
-                                 .min_count = rows[i].min_count,
-                                 .specials = rows[i].specials,
-                                 .n_specials = rows[i].n_specials };
+        const qkv_tokenizer_opts o = { .vocabulary = rows[i].size,
+                                       .min_count = rows[i].min_count,
+                                       .specials = rows[i].specials,
+                                       .n_specials = rows[i].n_specials };
         if (qkv_tokenizer_train(w, &o)) fail_msg("row %zu is taken", i);
         assert_int_equal(qkv_error_status(), QKV_USAGE);
     }
-    assert_null(qkv_tokenizer_train(w, &(qkv_bpe_opts){ .n_specials = 2 }));
+    assert_null(qkv_tokenizer_train(w, &(qkv_tokenizer_opts){ .n_specials = 2 }));
     qkv_word_counts_free(w);
 }
 
@@ -891,10 +891,10 @@ static void how_utf_16_starts(void **state)
     assert_int_equal(read.lines, 2);
     assert_int_equal(qkv_word_counts_distinct(w), 2);
     qkv_word_counts_free(w);
-    qkv_text text = { 0 };
+    qkv_buffer text = { 0 };
     assert_int_equal(qkv_text_read(path, 0, &text), QKV_OK);
     assert_string_equal(text.data, "a\nb");
-    qkv_text_free(&text);
+    qkv_buffer_free(&text);
 }
 
 /* The name decides where the bytes do not. */
@@ -1155,7 +1155,7 @@ static qkv_status use_golden(void)
 {
     static const char text[] = "The cat <s> sat on the mat \xFF";
     qkv_ids ids = { 0 };
-    qkv_text out = { 0 };
+    qkv_buffer out = { 0 };
     qkv_tokenizer *t = qkv_tokenizer_load(GOLDEN("text_tokenizer.json"));
     qkv_status status = t ? QKV_OK : qkv_error_status();
     if (!status)
@@ -1164,7 +1164,7 @@ static qkv_status use_golden(void)
     if (!status) status = qkv_utf8_repair(text, sizeof text - 1, &out);
     if (!status) status = qkv_tokenizer_save(t, path);
     qkv_ids_free(&ids);
-    qkv_text_free(&out);
+    qkv_buffer_free(&out);
     qkv_tokenizer_free(t);
     return status;
 }
@@ -1173,7 +1173,7 @@ static qkv_status train_golden(void)
 {
     qkv_word_counts *w = qkv_word_counts_new();
     qkv_status status = w ? qkv_word_counts_add_file(w, GOLDEN("text.txt"), 0, NULL) : qkv_error_status();
-    qkv_tokenizer *t = status ? NULL : qkv_tokenizer_train(w, &(qkv_bpe_opts){ .vocabulary = 300 });
+    qkv_tokenizer *t = status ? NULL : qkv_tokenizer_train(w, &(qkv_tokenizer_opts){ .vocabulary = 300 });
     if (!status && !t) status = qkv_error_status();
     qkv_tokenizer_free(t);
     qkv_word_counts_free(w);

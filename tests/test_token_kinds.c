@@ -69,7 +69,7 @@ static void same_file(const qkv_tokenizer *t, const char *name)
 }
 
 /* Lines end with a NULL. */
-static qkv_tokenizer *learn(qkv_token_kind kind, const char *const *lines, const qkv_bpe_opts *opts)
+static qkv_tokenizer *learn(qkv_token_kind kind, const char *const *lines, const qkv_tokenizer_opts *opts)
 {
     qkv_word_counts *w = qkv_word_counts_new_of(kind);
     qkv_status status = w ? QKV_OK : qkv_error_status();
@@ -79,7 +79,7 @@ static qkv_tokenizer *learn(qkv_token_kind kind, const char *const *lines, const
     return t;
 }
 
-static const qkv_bpe_opts all = { .min_count = 1 };
+static const qkv_tokenizer_opts all = { .min_count = 1 };
 
 /* ---- training ---- */
 
@@ -88,20 +88,20 @@ static void has_tokens(const qkv_tokenizer *t, const char *wanted)
 {
     char got[400] = "";
     assert_non_null(t);
-    for (int32_t id = 4; id < qkv_tokenizer_size(t); id++) strcat(strcat(got, qkv_tokenizer_token(t, id)), "|");
+    for (int32_t id = 4; id < qkv_tokenizer_vocab_size(t); id++) strcat(strcat(got, qkv_tokenizer_token(t, id)), "|");
     assert_string_equal(got, wanted);
 }
 
 static void learns(qkv_token_kind kind, const char *const *lines, int32_t size, int64_t min_count, const char *wanted)
 {
     static const char *const specials[] = { "<pad>", "<s>", "</s>", "<unk>" };
-    qkv_tokenizer *t = learn(kind, lines, &(qkv_bpe_opts){ .vocabulary = size, .min_count = min_count });
+    qkv_tokenizer *t = learn(kind, lines, &(qkv_tokenizer_opts){ .vocabulary = size, .min_count = min_count });
     has_tokens(t, wanted);
     assert_int_equal(qkv_tokenizer_kind(t), kind);
-    for (int32_t id = 0; id < qkv_tokenizer_size(t); id++) {
+    for (int32_t id = 0; id < qkv_tokenizer_vocab_size(t); id++) {
         assert_int_equal(qkv_tokenizer_is_special(t, id), id < 4);
         if (id < 4) assert_string_equal(qkv_tokenizer_token(t, id), specials[id]);
-        assert_int_equal(qkv_tokenizer_find(t, qkv_tokenizer_token(t, id)), id);
+        assert_int_equal(qkv_tokenizer_id(t, qkv_tokenizer_token(t, id)), id);
     }
     qkv_tokenizer_free(t);
 }
@@ -125,9 +125,10 @@ static void special_tokens_are_not_learned(void **state)
     (void)state;
     static const char *const lines[] = { "<S> <s> <s> a a <unk>", NULL };
     learns(QKV_TOKEN_WORDS, lines, 0, 1, "a|");
-    qkv_tokenizer *t = learn(QKV_TOKEN_CHARACTERS, (const char *const[]){ "aab", NULL },
-                             &(qkv_bpe_opts){ .min_count = 1, .specials = (const char *[]){ "a", "<unk>" }, .n_specials = 2 });
-    assert_int_equal(qkv_tokenizer_size(t), 3);
+    qkv_tokenizer *t = learn(
+        QKV_TOKEN_CHARACTERS, (const char *const[]){ "aab", NULL },
+        &(qkv_tokenizer_opts){ .min_count = 1, .specials = (const char *[]){ "a", "<unk>" }, .n_specials = 2 });
+    assert_int_equal(qkv_tokenizer_vocab_size(t), 3);
     assert_string_equal(qkv_tokenizer_token(t, 2), "b");
     qkv_tokenizer_free(t);
 }
@@ -162,7 +163,8 @@ static void training_is_deterministic(void **state)
                 assert_int_equal(qkv_word_counts_add(w, start, (size_t)(end - start)), QKV_OK);
                 if (start == text) break;
             }
-            qkv_tokenizer *t = qkv_tokenizer_train(w, words ? &(qkv_bpe_opts){ .vocabulary = 160, .min_count = 1 } : NULL);
+            qkv_tokenizer *t = qkv_tokenizer_train(w,
+                                                   words ? &(qkv_tokenizer_opts){ .vocabulary = 160, .min_count = 1 } : NULL);
             same_file(t, words ? GOLDEN("text_words.json") : GOLDEN("text_characters.json"));
             qkv_tokenizer_free(t);
             qkv_word_counts_free(w);
@@ -191,9 +193,9 @@ static void bad_training_options(void **state)
     for (int kind = QKV_TOKEN_WORDS; kind <= QKV_TOKEN_CHARACTERS; kind++) {
         qkv_word_counts *w = qkv_word_counts_new_of((qkv_token_kind)kind);
         for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-            const qkv_bpe_opts o = { .vocabulary = rows[i].size,
-                                     .specials = rows[i].specials,
-                                     .n_specials = rows[i].n_specials };
+            const qkv_tokenizer_opts o = { .vocabulary = rows[i].size,
+                                           .specials = rows[i].specials,
+                                           .n_specials = rows[i].n_specials };
             if (qkv_tokenizer_train(w, &o)) fail_msg("row %zu is taken", i);
             assert_int_equal(qkv_error_status(), QKV_USAGE);
             if (!strstr(qkv_error(), rows[i].says)) fail_msg("row %zu: %s", i, qkv_error());
@@ -204,7 +206,7 @@ static void bad_training_options(void **state)
     assert_null(qkv_word_counts_new_of(QKV_TOKEN_PUBLISHED));
     assert_int_equal(qkv_error_status(), QKV_USAGE);
     assert_null(qkv_word_counts_new_of((qkv_token_kind)-1));
-    assert_int_equal(qkv_tokenizer_kind(NULL), QKV_TOKEN_BYTE_PAIRS);
+    assert_int_equal(qkv_tokenizer_kind(NULL), QKV_TOKEN_BPE);
 }
 
 /* ---- the same ids as Hugging Face's ---- */
@@ -233,10 +235,10 @@ static void check_ids(const qkv_tokenizer *t, const char *text, size_t length, c
 
 static void check_text(const qkv_tokenizer *t, const qkv_ids *ids, int skip_specials, const char *wanted)
 {
-    qkv_text out = { 0 };
+    qkv_buffer out = { 0 };
     assert_int_equal(qkv_tokenizer_decode(t, ids->ids, ids->n, skip_specials, &out), QKV_OK);
     assert_string_equal(out.data, wanted);
-    qkv_text_free(&out);
+    qkv_buffer_free(&out);
 }
 
 static void compare(const qkv_tokenizer *t, const json_t *golden)
@@ -343,7 +345,7 @@ static void encoding_by_rows(void **state)
                      ids.spans[k].begin, ids.spans[k].end);
         if (strcmp(got, rows[i].tokens)) fail_msg("row %zu: %s", i, got);
         if (rows[i].decoded) check_text(t, &ids, 0, rows[i].decoded);
-        bool valid = qkv_utf8_check(rows[i].text, rows[i].length) == rows[i].length;
+        bool valid = qkv_utf8_valid(rows[i].text, rows[i].length) == rows[i].length;
         assert_int_equal(qkv_tokenizer_encode(t, rows[i].text, rows[i].length, NULL, &ids), valid ? QKV_OK : QKV_FORMAT);
         if (!valid) assert_int_equal(ids.n, 0);
         qkv_ids_free(&ids);
@@ -356,22 +358,22 @@ static void decoding_without_specials(void **state)
 {
     (void)state;
     int32_t ids[] = { 1, 4, 3, 4, 2, 0 };
-    qkv_text out = { 0 };
+    qkv_buffer out = { 0 };
     qkv_tokenizer *t = learn(QKV_TOKEN_WORDS, cats, &all);
     assert_int_equal(qkv_tokenizer_decode(t, ids, 6, 1, &out), QKV_OK);
     assert_string_equal(out.data, "the the");
-    ids[3] = qkv_tokenizer_size(t);
+    ids[3] = qkv_tokenizer_vocab_size(t);
     assert_int_equal(qkv_tokenizer_decode(t, ids, 6, 1, &out), QKV_USAGE);
     assert_non_null(strstr(qkv_error(), "at place 3"));
     assert_int_equal(out.length, 0);
-    qkv_text_free(&out);
+    qkv_buffer_free(&out);
     qkv_tokenizer_free(t);
 }
 
 static void line_and_back(const qkv_tokenizer *t, const char *text, qkv_token_style style, const char *wanted)
 {
     qkv_ids ids = { 0 }, back = { 0 };
-    qkv_text line = { 0 };
+    qkv_buffer line = { 0 };
     assert_int_equal(qkv_tokenizer_encode(t, text, strlen(text), NULL, &ids), QKV_OK);
     assert_int_equal(qkv_tokens_text(t, ids.ids, ids.n, style, &line), QKV_OK);
     assert_string_equal(line.data, wanted);
@@ -380,7 +382,7 @@ static void line_and_back(const qkv_tokenizer *t, const char *text, qkv_token_st
     assert_memory_equal(back.ids, ids.ids, ids.n * sizeof *ids.ids);
     qkv_ids_free(&ids);
     qkv_ids_free(&back);
-    qkv_text_free(&line);
+    qkv_buffer_free(&line);
 }
 
 static void tokens_are_lines(void **state)
@@ -388,7 +390,7 @@ static void tokens_are_lines(void **state)
     (void)state;
     static const char *const letters[] = { "ab ba", NULL };
     qkv_tokenizer *words = learn(QKV_TOKEN_WORDS, cats, &all), *characters = learn(QKV_TOKEN_CHARACTERS, letters, &all),
-                  *bytes = learn(QKV_TOKEN_BYTE_PAIRS, letters, &all);
+                  *bytes = learn(QKV_TOKEN_BPE, letters, &all);
     line_and_back(words, "the cat", QKV_TOKEN_STYLE_RAW, "the cat");
     line_and_back(words, "the the", QKV_TOKEN_STYLE_ID, "4 4");
     line_and_back(characters, "a b", QKV_TOKEN_STYLE_RAW, "a   b");
@@ -396,7 +398,7 @@ static void tokens_are_lines(void **state)
     line_and_back(bytes, "z\t", QKV_TOKEN_STYLE_ID, "93 201"); /* behind 4 special tokens, the visible bytes first */
     line_and_back(bytes, "z\t", QKV_TOKEN_STYLE_SHOWN, "z <0x09>");
     qkv_ids ids = { 0 };
-    qkv_text line = { 0 };
+    qkv_buffer line = { 0 };
     assert_int_equal(qkv_tokens_parse(words, "  the   cat ", QKV_TOKEN_STYLE_RAW, "it", &ids), QKV_OK);
     assert_int_equal(ids.n, 2);
     assert_int_equal(qkv_tokens_parse(words, "the zebra", QKV_TOKEN_STYLE_SHOWN, "it", &ids), QKV_FORMAT);
@@ -408,7 +410,7 @@ static void tokens_are_lines(void **state)
     assert_int_equal(qkv_tokens_text(words, NULL, 0, QKV_TOKEN_STYLE_ID, &line), QKV_OK);
     assert_string_equal(line.data, "");
     assert_int_equal(qkv_tokens_text(words, NULL, 0, (qkv_token_style)3, &line), QKV_USAGE);
-    qkv_text_free(&line);
+    qkv_buffer_free(&line);
     qkv_ids_free(&ids);
     qkv_tokenizer_free(words), qkv_tokenizer_free(characters), qkv_tokenizer_free(bytes);
 }
@@ -630,22 +632,22 @@ static void a_corpus_of_any_kind(void **state)
     put_text(other_path, "cat the\nx\nTHE dog\n");
     for (int kind = QKV_TOKEN_WORDS; kind <= QKV_TOKEN_CHARACTERS; kind++) {
         qkv_tokenizer *t = learn((qkv_token_kind)kind, cats, &all);
-        qkv_pairs *p = qkv_pairs_new();
+        qkv_dataset *p = qkv_dataset_new();
         qkv_corpus_read read;
-        assert_int_equal(qkv_pairs_add_corpus(p, t, t, path, other_path, NULL, &read), QKV_OK);
-        assert_true(read.pairs == 2 && read.empty == 1 && qkv_pairs_count(p) == 2);
-        qkv_epoch *e = qkv_epoch_new(p, &(qkv_batch_opts){ .in_order = 1, .start = 1, .end = 2 }, 0);
+        assert_int_equal(qkv_dataset_add_files(p, t, t, path, other_path, NULL, &read), QKV_OK);
+        assert_true(read.pairs == 2 && read.empty == 1 && qkv_dataset_size(p) == 2);
+        qkv_loader *e = qkv_loader_new(p, &(qkv_batch_opts){ .in_order = 1, .start = 1, .end = 2 }, 0);
         qkv_batch b = { 0 };
-        assert_int_equal(qkv_epoch_batch(e, 0, &b), QKV_OK);
+        assert_int_equal(qkv_loader_batch(e, 0, &b), QKV_OK);
         assert_int_equal(b.source_lengths[0], (kind == QKV_TOKEN_WORDS ? 2 : 7) + 1);
         if (kind == QKV_TOKEN_WORDS) {
-            assert_int_equal(b.source[0], qkv_tokenizer_find(t, "the"));
-            assert_int_equal(b.source[1], qkv_tokenizer_find(t, "cat"));
-            assert_int_equal(b.target[b.target_length + 2], qkv_tokenizer_find(t, "<unk>"));
+            assert_int_equal(b.source[0], qkv_tokenizer_id(t, "the"));
+            assert_int_equal(b.source[1], qkv_tokenizer_id(t, "cat"));
+            assert_int_equal(b.target[b.target_length + 2], qkv_tokenizer_id(t, "<unk>"));
         }
         qkv_batch_free(&b);
-        qkv_epoch_free(e);
-        qkv_pairs_free(p);
+        qkv_loader_free(e);
+        qkv_dataset_free(p);
         qkv_tokenizer_free(t);
     }
 }
@@ -658,12 +660,15 @@ static void translation_of_any_kind(void **state)
     static const int n_words[] = { 3, 5, 1 };
     for (int kind = QKV_TOKEN_WORDS; kind <= QKV_TOKEN_CHARACTERS; kind++) {
         qkv_tokenizer *t = learn((qkv_token_kind)kind, cats, &all);
-        const qkv_transformer_opts o = {
-            .vocabulary = qkv_tokenizer_size(t), .encoder_layers = 1, .decoder_layers = 1, .dim = 8, .heads = 2, .d_ff = 16
-        };
+        const qkv_config o = { .vocabulary = qkv_tokenizer_vocab_size(t),
+                               .encoder_layers = 1,
+                               .decoder_layers = 1,
+                               .dim = 8,
+                               .heads = 2,
+                               .d_ff = 16 };
         qkv_model *m = qkv_model_new(&o, 7);
         qkv_translations out = { 0 };
-        qkv_text text = { 0 };
+        qkv_buffer text = { 0 };
         assert_int_equal(qkv_model_set_tokenizers(m, t, NULL), QKV_OK);
         const qkv_translate_opts opts = { .beam = 2, .max_length = 6, .prefix = "THE" };
         assert_int_equal(qkv_translate(m, texts, NULL, 3, &opts, &out), QKV_OK);
@@ -674,7 +679,7 @@ static void translation_of_any_kind(void **state)
             assert_string_equal(x->text, text.data);
             if (kind == QKV_TOKEN_WORDS) assert_memory_equal(x->text, "the", 3);
         }
-        qkv_text_free(&text);
+        qkv_buffer_free(&text);
         qkv_translations_free(&out);
         qkv_model_free(m);
     }
@@ -688,7 +693,7 @@ static qkv_status learn_and_use(void)
 {
     static const char text[] = "The cat <s> DOG \xFF";
     qkv_ids ids = { 0 };
-    qkv_text out = { 0 };
+    qkv_buffer out = { 0 };
     qkv_tokenizer *t = learn(failing_kind, cats, &all), *again = NULL;
     qkv_status status = t ? qkv_tokenizer_save(t, path) : qkv_error_status();
     if (!status && !(again = qkv_tokenizer_load(path))) status = qkv_error_status();
@@ -696,7 +701,7 @@ static qkv_status learn_and_use(void)
     if (!status) status = qkv_tokenizer_encode(again, text, sizeof text - 1, &o, &ids);
     if (!status) status = qkv_tokenizer_decode(again, ids.ids, ids.n, 0, &out);
     qkv_ids_free(&ids);
-    qkv_text_free(&out);
+    qkv_buffer_free(&out);
     qkv_tokenizer_free(t);
     qkv_tokenizer_free(again);
     return status;

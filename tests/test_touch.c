@@ -19,7 +19,7 @@ enum { VOCABULARY = 14, LAYERS = 2, HEADS = 4, DIM = 16, SOURCE = 6, READ = 5, T
 
 /* ---- models ---- */
 
-static const qkv_transformer_opts options[MODELS] = {
+static const qkv_config options[MODELS] = {
     [PAIR] = { .vocabulary = VOCABULARY, .encoder_layers = 2, .decoder_layers = 2, .dim = DIM, .heads = HEADS, .d_ff = 32 },
     [ENCODER] = { .vocabulary = VOCABULARY,
                   .encoder_layers = 2,
@@ -55,10 +55,10 @@ static void draw_weight(const char *name, qkv_tensor *w)
     size_t n = strlen(name);
     bool is_gain = n >= 11 && !strcmp(name + n - 11, "norm.weight");
     for (const char *c = name; *c; c++) state = (state ^ (unsigned char)*c) * 16777619u;
-    for (int64_t i = 0; i < qkv_count(w); i++) {
+    for (int64_t i = 0; i < qkv_tensor_count(w); i++) {
         state = state * 1664525u + 1013904223u;
         double x = (double)(state >> 8) / 8388608.0 - 1;
-        qkv_data(w)[i] = (float)(qkv_ndim(w) == 2 ? 0.3 * x : is_gain ? 1 + 0.1 * x : 0.1 * x);
+        qkv_tensor_data(w)[i] = (float)(qkv_tensor_ndim(w) == 2 ? 0.3 * x : is_gain ? 1 + 0.1 * x : 0.1 * x);
     }
 }
 
@@ -68,7 +68,7 @@ static qkv_tokenizer *learn_letters(void)
     static const char text[] = "aaaaaaaaaabbbbbbbbbcccccccddddddeeeeefffgghi";
     qkv_word_counts *w = qkv_word_counts_new_of(QKV_TOKEN_CHARACTERS);
     assert_int_equal(qkv_word_counts_add(w, text, strlen(text)), QKV_OK);
-    qkv_tokenizer *t = qkv_tokenizer_train(w, &(qkv_bpe_opts){ .vocabulary = VOCABULARY, .min_count = 1 });
+    qkv_tokenizer *t = qkv_tokenizer_train(w, &(qkv_tokenizer_opts){ .vocabulary = VOCABULARY, .min_count = 1 });
     qkv_word_counts_free(w);
     assert_non_null(t);
     return t;
@@ -80,7 +80,7 @@ static qkv_model *make_model(int which)
     assert_non_null(m);
     assert_int_equal(qkv_model_set_tokenizers(m, learn_letters(), NULL), QKV_OK);
     qkv_params *p = qkv_model_params(m);
-    for (int i = 0; i < qkv_params_tensors(p); i++) draw_weight(qkv_params_name(p, i), qkv_params_tensor(p, i));
+    for (int i = 0; i < qkv_params_size(p); i++) draw_weight(qkv_params_name(p, i), qkv_params_at(p, i));
     return m;
 }
 
@@ -146,24 +146,24 @@ static void expect_doubles(const double *here, int64_t n, const char *what)
 
 /* ---- changes ---- */
 
-#define AT_HEAD(k, l, h)                                                             \
-    {                                                                                \
-        .what = QKV_TOUCH_HEAD_OFF, .kind = QKV_ATTENTION_##k, .layer = l, .head = h \
+#define AT_HEAD(k, l, h)                                                               \
+    {                                                                                  \
+        .what = QKV_EDIT_ABLATE_HEAD, .kind = QKV_ATTENTION_##k, .layer = l, .head = h \
     }
-#define CHANGE(w, k, l, p, o)                                                                \
-    {                                                                                        \
-        .what = QKV_TOUCH_##w, .kind = QKV_ATTENTION_##k, .layer = l, .place = p, .other = o \
+#define CHANGE(w, k, l, p, o)                                                               \
+    {                                                                                       \
+        .what = QKV_EDIT_##w, .kind = QKV_ATTENTION_##k, .layer = l, .place = p, .other = o \
     }
-#define EDIT(k, l, h, p, n)                                                                                              \
-    {                                                                                                                    \
-        .what = QKV_TOUCH_EDIT_ROW, .kind = QKV_ATTENTION_##k, .layer = l, .head = h, .place = p, .row = row, .n_row = n \
+#define EDIT(k, l, h, p, n)                                                                                        \
+    {                                                                                                              \
+        .what = QKV_EDIT_ROW, .kind = QKV_ATTENTION_##k, .layer = l, .head = h, .place = p, .row = row, .n_row = n \
     }
 
 static const float row[] = { 0.25f, 0.0f, 0.5f, 0.5f };
 
 typedef struct changes {
     int model, n;
-    qkv_touch list[4];
+    qkv_edit list[4];
 } changes;
 
 /* In the order of make_touch.py. */
@@ -172,13 +172,13 @@ static const changes lists[] = {
     { PAIR, 1, { AT_HEAD(ENCODER, 1, 1) } },
     { PAIR, 1, { AT_HEAD(DECODER, 0, 3) } },
     { PAIR, 2, { AT_HEAD(CROSS, 1, 0), AT_HEAD(CROSS, 1, 2) } },
-    { PAIR, 1, { CHANGE(LAYER_OFF, ENCODER, 0, 0, 0) } },
-    { PAIR, 1, { CHANGE(LAYER_OFF, DECODER, 1, 0, 0) } },
+    { PAIR, 1, { CHANGE(ABLATE_LAYER, ENCODER, 0, 0, 0) } },
+    { PAIR, 1, { CHANGE(ABLATE_LAYER, DECODER, 1, 0, 0) } },
     { PAIR, 2, { CHANGE(HIDE_KEY, ENCODER, 0, 1, 0), CHANGE(HIDE_KEY, CROSS, 0, 1, 0) } },
     { PAIR, 1, { CHANGE(HIDE_KEY, DECODER, 0, 1, 0) } },
     { PAIR, 1, { CHANGE(HIDE_KEY, DECODER, 0, 0, 0) } },
-    { PAIR, 1, { CHANGE(MOVE, ENCODER, 0, 1, 4) } },
-    { PAIR, 1, { CHANGE(MOVE, DECODER, 0, 2, 9) } },
+    { PAIR, 1, { CHANGE(SET_POSITION, ENCODER, 0, 1, 4) } },
+    { PAIR, 1, { CHANGE(SET_POSITION, DECODER, 0, 2, 9) } },
     { PAIR, 1, { EDIT(ENCODER, 0, 2, 3, 4) } },
     { PAIR, 1, { EDIT(DECODER, 1, 1, 3, 4) } },
     { PAIR, 1, { EDIT(CROSS, 1, 3, 2, 4) } },
@@ -192,16 +192,16 @@ static const changes lists[] = {
         CHANGE(SWAP_VALUES, DECODER, -1, 1, 2) } },
     { ENCODER, 0, { { 0 } } },
     { ENCODER, 1, { AT_HEAD(ENCODER, 0, 2) } },
-    { ENCODER, 1, { CHANGE(LAYER_OFF, ENCODER, 1, 0, 0) } },
+    { ENCODER, 1, { CHANGE(ABLATE_LAYER, ENCODER, 1, 0, 0) } },
     { ENCODER, 1, { CHANGE(HIDE_KEY, ENCODER, 0, 2, 0) } },
-    { ENCODER, 1, { CHANGE(MOVE, ENCODER, 0, 2, 8) } },
+    { ENCODER, 1, { CHANGE(SET_POSITION, ENCODER, 0, 2, 8) } },
     { ENCODER, 1, { EDIT(ENCODER, 1, 0, 5, 4) } },
     { ENCODER, 1, { CHANGE(SWAP_VALUES, ENCODER, 0, 1, 5) } },
     { DECODER, 0, { { 0 } } },
     { DECODER, 1, { AT_HEAD(DECODER, 1, 1) } },
-    { DECODER, 1, { CHANGE(LAYER_OFF, DECODER, 0, 0, 0) } },
+    { DECODER, 1, { CHANGE(ABLATE_LAYER, DECODER, 0, 0, 0) } },
     { DECODER, 1, { CHANGE(HIDE_KEY, DECODER, 0, 2, 0) } },
-    { DECODER, 1, { CHANGE(MOVE, DECODER, 0, 1, 30) } },
+    { DECODER, 1, { CHANGE(SET_POSITION, DECODER, 0, 1, 30) } },
     { DECODER, 1, { EDIT(DECODER, 1, 3, 4, 4) } },
     { DECODER, 1, { CHANGE(SWAP_VALUES, DECODER, 1, 3, 1) } },
 };
@@ -212,13 +212,13 @@ static const changes touched_why[MODELS] = {
                4,
                { AT_HEAD(CROSS, 0, 1), EDIT(DECODER, 1, 1, 2, 3), CHANGE(SWAP_VALUES, DECODER, -1, 2, 1),
                  CHANGE(HIDE_KEY, ENCODER, 0, 2, 0) } },
-    [ENCODER] = { ENCODER, 2, { AT_HEAD(ENCODER, 1, 1), CHANGE(MOVE, ENCODER, 0, 2, 4) } },
+    [ENCODER] = { ENCODER, 2, { AT_HEAD(ENCODER, 1, 1), CHANGE(SET_POSITION, ENCODER, 0, 2, 4) } },
     [DECODER] = { DECODER, 3, { AT_HEAD(DECODER, 0, 1), EDIT(DECODER, 1, 2, 2, 3), CHANGE(ZERO_VALUE, DECODER, -1, 1, 0) } },
 };
 
 static qkv_model *touch(const qkv_model *m, const changes *x)
 {
-    qkv_model *touched = qkv_model_touched(m, x->list, x->n);
+    qkv_model *touched = qkv_model_edit(m, x->list, x->n);
     if (!touched) fail_msg("%s", qkv_error());
     return touched;
 }
@@ -250,17 +250,17 @@ static void session_is_same(const qkv_model *m, int which, const qkv_tensor *exp
     else assert_int_equal(qkv_session_encode(s, both, 2, 8, (int32_t[]){ (int32_t)length, 8 }), QKV_OK);
     if (which == ENCODER) {
         qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
-        qkv_tensor *hidden = qkv_constant(t, QKV_SHAPE(1, length, DIM), qkv_data(qkv_session_encoded(s)));
+        qkv_tensor *hidden = qkv_constant(t, QKV_SHAPE(1, length, DIM), qkv_tensor_data(qkv_session_encoded(s)));
         const qkv_tensor *logits = qkv_transformer_classify(qkv_model_transformer(m), hidden, NULL);
         for (int i = 0; i < CLASSES; i++)
-            expect_near((double)qkv_data(logits)[i], (double)qkv_data(expected)[i], "class of a batch", i);
+            expect_near((double)qkv_tensor_data(logits)[i], (double)qkv_tensor_data(expected)[i], "class of a batch", i);
         qkv_tape_free(t);
     } else
         for (int64_t i = 0; i < n; i++) {
             assert_int_equal(qkv_session_step(s, (int32_t[]){ ids[i], 4 }), QKV_OK);
-            const float *logits = qkv_data(qkv_session_logits(s));
+            const float *logits = qkv_tensor_data(qkv_session_logits(s));
             for (int v = 0; v < VOCABULARY; v++)
-                expect_near((double)logits[v], (double)qkv_data(expected)[i * VOCABULARY + v], "logit of a session",
+                expect_near((double)logits[v], (double)qkv_tensor_data(expected)[i * VOCABULARY + v], "logit of a session",
                             i * VOCABULARY + v);
         }
     qkv_session_free(s);
@@ -270,12 +270,11 @@ static void session_is_same(const qkv_model *m, int which, const qkv_tensor *exp
 static void edits_are_seen(const qkv_model *touched, int which, const changes *x)
 {
     for (int i = 0; i < x->n; i++) {
-        if (x->list[i].what != QKV_TOUCH_EDIT_ROW) continue;
+        if (x->list[i].what != QKV_EDIT_ROW) continue;
         qkv_attention_capture a = capture(touched, which);
-        int64_t keys = qkv_attention_capture_columns(&a, x->list[i].kind)->n;
+        int64_t keys = qkv_attention_columns(&a, x->list[i].kind)->n;
         float weights[64];
-        assert_int_equal(qkv_attention_capture_weights(&a, x->list[i].kind, x->list[i].layer, x->list[i].head, weights),
-                         QKV_OK);
+        assert_int_equal(qkv_attention_weights(&a, x->list[i].kind, x->list[i].layer, x->list[i].head, weights), QKV_OK);
         for (int64_t k = 0; k < keys; k++)
             assert_true(weights[x->list[i].place * keys + k] == (k < x->list[i].n_row ? row[k] : 0));
         qkv_attention_capture_free(&a);
@@ -294,7 +293,7 @@ static void changes_are_those_of_pytorch(int which)
         if (!logits) fail_msg("list %d: %s", (int)i, qkv_error());
         char what[32];
         snprintf(what, sizeof what, "list %d, logit", (int)i);
-        expect_floats(qkv_data(logits), qkv_count(logits), what);
+        expect_floats(qkv_tensor_data(logits), qkv_tensor_count(logits), what);
         session_is_same(touched, which, logits, 0);
         session_is_same(touched, which, logits, 1);
         edits_are_seen(touched, which, &lists[i]);
@@ -309,9 +308,9 @@ static void changes_are_those_of_pytorch(int which)
 static void lens_is_that_of_pytorch(const qkv_model *m, int which)
 {
     qkv_attention_capture a = capture(m, which);
-    qkv_lens_result lens = { 0 };
+    qkv_logit_lens_result lens = { 0 };
     int64_t places = which == PAIR ? READ : TEXT - 1, next = which == PAIR ? READ : TEXT - 2;
-    assert_int_equal(qkv_lens(m, &a, &(qkv_lens_opts){ .k = 3 }, &lens), QKV_OK);
+    assert_int_equal(qkv_logit_lens(m, &a, &(qkv_logit_lens_opts){ .k = 3 }, &lens), QKV_OK);
     assert_int_equal(lens.places, places);
     assert_int_equal(lens.layers, LAYERS);
     for (int l = 0; l <= LAYERS; l++) {
@@ -326,37 +325,37 @@ static void lens_is_that_of_pytorch(const qkv_model *m, int which)
     }
     for (int64_t i = 0; i < next; i++) expect_near(lens.surprise[i], -log2(lens.next_p[LAYERS * places + i]), "surprise", i);
     if (which == DECODER) assert_true(lens.next[places - 1] == -1 && lens.surprise[places - 1] == 0);
-    qkv_lens_free(&lens);
+    qkv_logit_lens_free(&lens);
     qkv_attention_capture_free(&a);
 }
 
-static void expect_why(const qkv_why_result *why, qkv_why_method method)
+static void expect_why(const qkv_attribution *why, qkv_attribute_method method)
 {
-    if (why->source) expect_doubles(why->of_source[method], why->source, qkv_why_method_name(method));
-    if (why->read) expect_doubles(why->of_read[method], why->read, qkv_why_method_name(method));
+    if (why->source) expect_doubles(why->of_source[method], why->source, qkv_attribute_method_name(method));
+    if (why->read) expect_doubles(why->of_read[method], why->read, qkv_attribute_method_name(method));
 }
 
 static void why_is_that_of_pytorch(const qkv_model *m, int which)
 {
     qkv_attention_capture a = capture(m, which);
-    qkv_why_result why = { 0 };
+    qkv_attribution why = { 0 };
     qkv_params_zero_grad(qkv_model_params(m));
-    qkv_why_opts opts = { .at = AT, .steps = STEPS };
-    if (qkv_why(m, &a, &opts, &why)) fail_msg("%s", qkv_error());
+    qkv_attribute_opts opts = { .at = AT, .steps = STEPS };
+    if (qkv_attribute(m, &a, &opts, &why)) fail_msg("%s", qkv_error());
     expect_doubles((double[]){ (double)why.output, why.logit, why.baseline_logit }, 3, "output");
-    for (int k = 0; k < QKV_WHY_METHODS; k++) expect_why(&why, (qkv_why_method)k);
+    for (int k = 0; k < QKV_ATTRIBUTE_METHODS; k++) expect_why(&why, (qkv_attribute_method)k);
     qkv_model *touched = touch(m, &touched_why[which]);
-    opts.methods = 1 << QKV_WHY_GRADIENT;
+    opts.methods = 1 << QKV_ATTRIBUTE_GRADIENT;
     opts.has_output = 1;
     opts.output = why.output;
-    assert_int_equal(qkv_why(touched, &a, &opts, &why), QKV_OK);
-    assert_true(!why.of_source[QKV_WHY_ROLLOUT] && !why.of_read[QKV_WHY_ROLLOUT]);
+    assert_int_equal(qkv_attribute(touched, &a, &opts, &why), QKV_OK);
+    assert_true(!why.of_source[QKV_ATTRIBUTE_ROLLOUT] && !why.of_read[QKV_ATTRIBUTE_ROLLOUT]);
     expect_doubles(&why.logit, 1, "logit with changes");
-    expect_why(&why, QKV_WHY_GRADIENT);
+    expect_why(&why, QKV_ATTRIBUTE_GRADIENT);
     qkv_params *p = qkv_model_params(m);
     for (int64_t i = 0; i < qkv_params_block(p); i++) assert_true(qkv_params_grad(p)[i] == 0); /* none of the weights' */
     qkv_model_free(touched);
-    qkv_why_free(&why);
+    qkv_attribution_free(&why);
     qkv_attention_capture_free(&a);
 }
 
@@ -379,10 +378,10 @@ static void nothing_changed_gives_the_bits(void **state)
 {
     (void)state;
     for (int which = 0; which < MODELS; which++) {
-        qkv_model *m = make_model(which), *same = qkv_model_touched(m, NULL, 0);
+        qkv_model *m = make_model(which), *same = qkv_model_edit(m, NULL, 0);
         qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
         const qkv_tensor *a = whole(m, which, t), *b = whole(same, which, t);
-        assert_memory_equal(qkv_data(a), qkv_data(b), sizeof(float) * (size_t)qkv_count(a));
+        assert_memory_equal(qkv_tensor_data(a), qkv_tensor_data(b), sizeof(float) * (size_t)qkv_tensor_count(a));
         qkv_tape_free(t);
         qkv_model_free(same);
         qkv_model_free(m);
@@ -403,8 +402,8 @@ static void a_hidden_key_is_padding(void **state)
     qkv_tensor *memory = qkv_transformer_encode(x, t, source_ids, 1, SOURCE, length);
     const qkv_tensor *padded = qkv_transformer_logits(x, qkv_transformer_decode(x, t, read_ids, 1, READ, NULL, memory, length));
     const qkv_tensor *hidden = whole(touched, PAIR, t);
-    for (int64_t i = 0; i < qkv_count(padded); i++)
-        expect_near((double)qkv_data(hidden)[i], (double)qkv_data(padded)[i], "logit", i);
+    for (int64_t i = 0; i < qkv_tensor_count(padded); i++)
+        expect_near((double)qkv_tensor_data(hidden)[i], (double)qkv_tensor_data(padded)[i], "logit", i);
     qkv_tape_free(t);
     qkv_model_free(touched);
     qkv_model_free(m);
@@ -417,12 +416,13 @@ static void a_head_that_is_off_is_not_read(void **state)
     qkv_model *m = make_model(PAIR), *other = make_model(PAIR);
     const changes off = { PAIR, 1, { AT_HEAD(CROSS, 1, 2) } };
     qkv_model *touched = touch(m, &off);
-    float *w = qkv_data(qkv_params_find(qkv_model_params(other), "decoder.1.cross.out.weight"));
+    float *w = qkv_tensor_data(qkv_params_find(qkv_model_params(other), "decoder.1.cross.out.weight"));
     for (int64_t i = 0; i < DIM; i++)
         for (int64_t k = 0; k < DIM / HEADS; k++) w[i * DIM + 2 * DIM / HEADS + k] = 0;
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
     const qkv_tensor *a = whole(touched, PAIR, t), *b = whole(other, PAIR, t);
-    for (int64_t i = 0; i < qkv_count(a); i++) expect_near((double)qkv_data(a)[i], (double)qkv_data(b)[i], "logit", i);
+    for (int64_t i = 0; i < qkv_tensor_count(a); i++)
+        expect_near((double)qkv_tensor_data(a)[i], (double)qkv_tensor_data(b)[i], "logit", i);
     qkv_tape_free(t);
     qkv_model_free(touched);
     qkv_model_free(other);
@@ -440,7 +440,7 @@ static double log_p_of(const qkv_model *m, const int32_t *ids, int64_t n, bool i
     if (n) memcpy(read + 1, ids, sizeof *read * (size_t)n);
     qkv_tensor *memory = qkv_transformer_encode(x, t, source_ids, 1, SOURCE, NULL);
     qkv_tensor *p = qkv_softmax(qkv_transformer_logits(x, qkv_transformer_decode(x, t, read, 1, n + 1, NULL, memory, NULL)));
-    for (int64_t i = 0; i < n + !is_cut; i++) sum += log((double)qkv_data(p)[i * VOCABULARY + (i < n ? ids[i] : 2)]);
+    for (int64_t i = 0; i < n + !is_cut; i++) sum += log((double)qkv_tensor_data(p)[i * VOCABULARY + (i < n ? ids[i] : 2)]);
     qkv_tape_free(t);
     return sum;
 }
@@ -458,7 +458,7 @@ static void searches_see_the_changes(void **state)
             const qkv_search_opts opts = {
                 .start = 1, .end = 2, .pad = 0, .beam = beam, .length_penalty = -1, .max_length = 8
             };
-            assert_int_equal(qkv_search(touched, source_ids, 1, SOURCE, (int32_t[]){ SOURCE }, &opts, &found), QKV_OK);
+            assert_int_equal(qkv_beam_search(touched, source_ids, 1, SOURCE, (int32_t[]){ SOURCE }, &opts, &found), QKV_OK);
             const qkv_hypothesis *best = found.best;
             expect_near(best->log_p, log_p_of(touched, best->ids, best->n, best->is_cut), "log p", (int64_t)i);
             differ += fabs(best->log_p - log_p_of(m, best->ids, best->n, best->is_cut)) > 1e-3;
@@ -481,7 +481,7 @@ static void goes_on_as_forward(const qkv_model *touched, const qkv_generated *g,
     const qkv_tensor *p = qkv_softmax(
         qkv_transformer_logits(x, qkv_transformer_decode(x, t, read, 1, BEFORE + g->n, NULL, NULL, NULL)));
     for (int64_t i = 0; i < g->n; i++) {
-        const float *row_p = qkv_data(p) + (BEFORE - 1 + i) * VOCABULARY;
+        const float *row_p = qkv_tensor_data(p) + (BEFORE - 1 + i) * VOCABULARY;
         expect_near(g->log_p[i], log((double)row_p[g->ids[i]]), "log p", change);
         for (int k = LETTER_A; k <= LETTER_I; k++) assert_true(row_p[k] <= row_p[g->ids[i]]);
     }
@@ -518,7 +518,7 @@ static void tasks_see_the_changes(void **state)
 {
     (void)state;
     qkv_model *m = make_model(ENCODER);
-    const changes off = { ENCODER, 1, { CHANGE(LAYER_OFF, ENCODER, 1, 0, 0) } };
+    const changes off = { ENCODER, 1, { CHANGE(ABLATE_LAYER, ENCODER, 1, 0, 0) } };
     qkv_model *touched = touch(m, &off);
     const char *text[] = { "bcadc", "dd" };
     const qkv_texts texts = { .texts = text, .n = 2 };
@@ -527,10 +527,10 @@ static void tasks_see_the_changes(void **state)
     assert_int_equal(qkv_classify(m, &texts, NULL, &plain), QKV_OK);
     assert_int_equal(qkv_classify(touched, &texts, NULL, &changed), QKV_OK);
     const qkv_tensor *p = qkv_softmax(whole(touched, ENCODER, t));
-    for (int i = 0; i < CLASSES; i++) expect_near((double)changed.data[i], (double)qkv_data(p)[i], "class", i);
+    for (int i = 0; i < CLASSES; i++) expect_near((double)changed.data[i], (double)qkv_tensor_data(p)[i], "class", i);
     assert_true(fabsf(plain.data[0] - changed.data[0]) > 1e-3f);
-    assert_int_equal(qkv_embed_texts(m, &texts, NULL, &plain), QKV_OK);
-    assert_int_equal(qkv_embed_texts(touched, &texts, NULL, &changed), QKV_OK);
+    assert_int_equal(qkv_embed(m, &texts, NULL, &plain), QKV_OK);
+    assert_int_equal(qkv_embed(touched, &texts, NULL, &changed), QKV_OK);
     assert_true(fabsf(plain.data[0] - changed.data[0]) > 1e-3f);
     qkv_tape_free(t);
     qkv_matrix_free(&plain);
@@ -544,7 +544,7 @@ static void tasks_see_the_changes(void **state)
 static double class_logit(const qkv_model *m, int64_t class_id)
 {
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
-    double logit = (double)qkv_data(whole(m, ENCODER, t))[class_id];
+    double logit = (double)qkv_tensor_data(whole(m, ENCODER, t))[class_id];
     qkv_tape_free(t);
     return logit;
 }
@@ -555,12 +555,12 @@ static void gradients_are_differences(void **state)
     (void)state;
     qkv_model *m = make_model(ENCODER);
     qkv_attention_capture a = capture(m, ENCODER);
-    qkv_why_result why = { 0 };
-    float *table = qkv_data(qkv_params_find(qkv_model_params(m), "embed.weight")), kept[DIM];
-    assert_int_equal(qkv_why(m, &a, &(qkv_why_opts){ .methods = 1 << QKV_WHY_GRADIENT }, &why), QKV_OK);
+    qkv_attribution why = { 0 };
+    float *table = qkv_tensor_data(qkv_params_find(qkv_model_params(m), "embed.weight")), kept[DIM];
+    assert_int_equal(qkv_attribute(m, &a, &(qkv_attribute_opts){ .methods = 1 << QKV_ATTRIBUTE_GRADIENT }, &why), QKV_OK);
     for (int32_t id = 1; id < 8; id++) {
         double sum = 0, f[2], h = 1e-2;
-        for (int64_t i = 0; i < TEXT; i++) sum += text_ids[i] == id ? why.of_source[QKV_WHY_GRADIENT][i] : 0;
+        for (int64_t i = 0; i < TEXT; i++) sum += text_ids[i] == id ? why.of_source[QKV_ATTRIBUTE_GRADIENT][i] : 0;
         memcpy(kept, table + id * DIM, sizeof kept);
         for (int s = 0; s < 2; s++) {
             for (int d = 0; d < DIM; d++) table[id * DIM + d] = kept[d] * (float)(s ? 1 + h : 1 - h);
@@ -570,7 +570,7 @@ static void gradients_are_differences(void **state)
         if (fabs(sum - (f[1] - f[0]) / (2 * h)) > 1e-3 * (1 + fabs(sum)))
             fail_msg("token %d: %g, by differences %g", id, sum, (f[1] - f[0]) / (2 * h));
     }
-    qkv_why_free(&why);
+    qkv_attribution_free(&why);
     qkv_attention_capture_free(&a);
     qkv_model_free(m);
 }
@@ -590,18 +590,18 @@ static void attributions_add_up(void **state)
         for (int pad = 0; pad < 2; pad++) {
             qkv_model *m = make_model(which);
             qkv_attention_capture a = capture(m, which);
-            qkv_why_result why = { 0 };
-            const qkv_why_opts opts = { .at = AT, .pad_baseline = pad };
-            assert_int_equal(qkv_why(m, &a, &opts, &why), QKV_OK);
-            double sums[QKV_WHY_METHODS];
-            for (int k = 0; k < QKV_WHY_METHODS; k++)
+            qkv_attribution why = { 0 };
+            const qkv_attribute_opts opts = { .at = AT, .pad_baseline = pad };
+            assert_int_equal(qkv_attribute(m, &a, &opts, &why), QKV_OK);
+            double sums[QKV_ATTRIBUTE_METHODS];
+            for (int k = 0; k < QKV_ATTRIBUTE_METHODS; k++)
                 sums[k] = total(why.of_source[k], why.source) + total(why.of_read[k], why.read);
             double whole_way = why.logit - why.baseline_logit;
-            if (fabs(sums[QKV_WHY_INTEGRATED] - whole_way) > 0.01 * fabs(whole_way))
-                fail_msg("model %d: %g of %g", which, sums[QKV_WHY_INTEGRATED], whole_way);
-            expect_near(sums[QKV_WHY_VALUE_ZEROING], 1, "value zeroing of", which);
-            expect_near(sums[QKV_WHY_ROLLOUT], 1, "rollout of", which);
-            qkv_why_free(&why);
+            if (fabs(sums[QKV_ATTRIBUTE_INTEGRATED] - whole_way) > 0.01 * fabs(whole_way))
+                fail_msg("model %d: %g of %g", which, sums[QKV_ATTRIBUTE_INTEGRATED], whole_way);
+            expect_near(sums[QKV_ATTRIBUTE_VALUE_ZEROING], 1, "value zeroing of", which);
+            expect_near(sums[QKV_ATTRIBUTE_ROLLOUT], 1, "rollout of", which);
+            qkv_attribution_free(&why);
             qkv_attention_capture_free(&a);
             qkv_model_free(m);
         }
@@ -615,7 +615,7 @@ static void expect_sum(const float *a, const float *b, const float *sum, int64_t
 }
 
 /* Each step follows from those before it. */
-static void steps_follow(const qkv_walk_result *w, const float *weights, bool is_off)
+static void steps_follow(const qkv_trace_result *w, const float *weights, bool is_off)
 {
     double largest = -INFINITY, sum = 0;
     for (int64_t k = 0; k < w->keys; k++) {
@@ -640,18 +640,18 @@ static void steps_follow(const qkv_walk_result *w, const float *weights, bool is
     expect_sum(w->ffn_in, w->ffn_out, w->ffn_sum, w->dim, "feed-forward");
 }
 
-static void cell_is_walked(const qkv_model *m, const qkv_attention_capture *a, const qkv_walk_opts *o, bool is_off)
+static void cell_is_walked(const qkv_model *m, const qkv_attention_capture *a, const qkv_trace_opts *o, bool is_off)
 {
-    qkv_walk_result w = { 0 };
-    qkv_text json = { 0 };
+    qkv_trace_result w = { 0 };
+    qkv_buffer json = { 0 };
     float weights[64];
-    if (qkv_walk(m, a, o, &w)) fail_msg("%s", qkv_error());
-    assert_int_equal(qkv_attention_capture_weights(a, o->kind, o->layer, o->head, weights), QKV_OK);
+    if (qkv_trace(m, a, o, &w)) fail_msg("%s", qkv_error());
+    assert_int_equal(qkv_attention_weights(a, o->kind, o->layer, o->head, weights), QKV_OK);
     steps_follow(&w, weights + o->query * w.keys, is_off);
-    assert_int_equal(qkv_walk_json(&w, &json), QKV_OK);
+    assert_int_equal(qkv_trace_json(&w, &json), QKV_OK);
     assert_non_null(strstr(json.data, "\"ffn_hidden\": ["));
-    qkv_text_free(&json);
-    qkv_walk_free(&w);
+    qkv_buffer_free(&json);
+    qkv_trace_free(&w);
 }
 
 static void every_cell_is_walked(void **state)
@@ -662,13 +662,13 @@ static void every_cell_is_walked(void **state)
         qkv_attention_capture a = capture(m, which);
         for (int kind = 0; kind < QKV_ATTENTION_KINDS; kind++) {
             if (!a.layers[kind]) continue;
-            int64_t queries = qkv_attention_capture_rows(&a, (qkv_attention_kind)kind)->n;
+            int64_t queries = qkv_attention_rows(&a, (qkv_attention_kind)kind)->n;
             for (int64_t i = 0; i < queries * LAYERS * HEADS; i++)
                 cell_is_walked(m, &a,
-                               &(qkv_walk_opts){ .kind = (qkv_attention_kind)kind,
-                                                 .layer = (int)(i / queries % LAYERS),
-                                                 .head = (int)(i / queries / LAYERS),
-                                                 .query = i % queries },
+                               &(qkv_trace_opts){ .kind = (qkv_attention_kind)kind,
+                                                  .layer = (int)(i / queries % LAYERS),
+                                                  .head = (int)(i / queries / LAYERS),
+                                                  .query = i % queries },
                                false);
         }
         qkv_attention_capture_free(&a);
@@ -684,21 +684,21 @@ static void walks_end_in_the_logits(void **state)
     const changes off = { PAIR, 1, { AT_HEAD(CROSS, 1, 2) } };
     qkv_model *touched = touch(m, &off);
     qkv_attention_capture a = capture(touched, PAIR);
-    qkv_walk_result w = { 0 };
-    qkv_walk_opts o = { .kind = QKV_ATTENTION_CROSS, .layer = 1, .head = 2, .query = 3, .k = 2 };
+    qkv_trace_result w = { 0 };
+    qkv_trace_opts o = { .kind = QKV_ATTENTION_CROSS, .layer = 1, .head = 2, .query = 3, .k = 2 };
     cell_is_walked(touched, &a, &o, true);
-    assert_int_equal(qkv_walk(touched, &a, &o, &w), QKV_OK);
+    assert_int_equal(qkv_trace(touched, &a, &o, &w), QKV_OK);
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
     const qkv_tensor *all = whole(touched, PAIR, t);
     qkv_tensor *last = qkv_constant(t, QKV_SHAPE(1, DIM), w.layer_out);
     const qkv_tensor *logits = qkv_transformer_logits(qkv_model_transformer(touched), last);
     for (int v = 0; v < VOCABULARY; v++)
-        expect_near((double)qkv_data(logits)[v], (double)qkv_data(all)[3 * VOCABULARY + v], "logit", v);
+        expect_near((double)qkv_tensor_data(logits)[v], (double)qkv_tensor_data(all)[3 * VOCABULARY + v], "logit", v);
     assert_int_equal(w.n_best, 2);
-    expect_near((double)w.best_logits[0], (double)qkv_data(logits)[w.best[0]], "best logit", 0);
+    expect_near((double)w.best_logits[0], (double)qkv_tensor_data(logits)[w.best[0]], "best logit", 0);
     assert_true(w.best_p[0] > w.best_p[1]);
     qkv_tape_free(t);
-    qkv_walk_free(&w);
+    qkv_trace_free(&w);
     qkv_attention_capture_free(&a);
     qkv_model_free(touched);
     qkv_model_free(m);
@@ -711,40 +711,42 @@ static void changes_are_read(void **state)
     (void)state;
     qkv_model *m = make_model(PAIR), *decoder = make_model(DECODER);
     qkv_touches list = { 0 };
-    assert_int_equal(qkv_touches_add(&list, m, QKV_TOUCH_HEAD_OFF, "1.3;encoder:0.2"), QKV_OK);
-    assert_int_equal(qkv_touches_add(&list, m, QKV_TOUCH_HIDE_KEY, "2"), QKV_OK);
-    assert_int_equal(qkv_touches_add(&list, m, QKV_TOUCH_EDIT_ROW, "decoder:1.0.2=0.5,0,1e-1"), QKV_OK);
-    assert_int_equal(qkv_touches_add(&list, m, QKV_TOUCH_SWAP_VALUES, "0=3;1.2=4"), QKV_OK);
+    assert_int_equal(qkv_touches_add(&list, m, QKV_EDIT_ABLATE_HEAD, "1.3;encoder:0.2"), QKV_OK);
+    assert_int_equal(qkv_touches_add(&list, m, QKV_EDIT_HIDE_KEY, "2"), QKV_OK);
+    assert_int_equal(qkv_touches_add(&list, m, QKV_EDIT_ROW, "decoder:1.0.2=0.5,0,1e-1"), QKV_OK);
+    assert_int_equal(qkv_touches_add(&list, m, QKV_EDIT_SWAP_VALUES, "0=3;1.2=4"), QKV_OK);
     assert_int_equal(list.n, 7);
-    const qkv_touch *x = list.touches;
+    const qkv_edit *x = list.touches;
     assert_true(x[0].kind == QKV_ATTENTION_CROSS && x[0].layer == 1 && x[0].head == 3);
     assert_true(x[1].kind == QKV_ATTENTION_ENCODER && x[1].layer == 0 && x[1].head == 2);
     assert_true(x[2].kind == QKV_ATTENTION_ENCODER && x[2].place == 2 && x[3].kind == QKV_ATTENTION_CROSS && x[3].place == 2);
     assert_true(x[4].kind == QKV_ATTENTION_DECODER && x[4].place == 2 && x[4].n_row == 3 && x[4].row[2] == 0.1f);
     assert_true(x[5].layer == -1 && x[5].place == 0 && x[5].other == 3 && x[6].layer == 1 && x[6].other == 4);
     static const struct {
-        qkv_touch_what what;
+        qkv_edit_kind what;
         const char *text;
-    } bad[] = { { QKV_TOUCH_HEAD_OFF, "1" },           { QKV_TOUCH_HEAD_OFF, "1.2.3" },   { QKV_TOUCH_HEAD_OFF, "" },
-                { QKV_TOUCH_HEAD_OFF, "middle:1.2" },  { QKV_TOUCH_LAYER_OFF, "1.2" },    { QKV_TOUCH_HIDE_KEY, "-1" },
-                { QKV_TOUCH_HIDE_KEY, "99999999999" }, { QKV_TOUCH_MOVE, "1" },           { QKV_TOUCH_MOVE, "1=2x" },
-                { QKV_TOUCH_EDIT_ROW, "1.2.3=" },      { QKV_TOUCH_EDIT_ROW, "1.2=0.5" }, { QKV_TOUCH_SWAP_VALUES, "1.2.3=4" },
-                { QKV_TOUCH_HIDE_KEY, "1;" } };
+    } bad[] = { { QKV_EDIT_ABLATE_HEAD, "1" },        { QKV_EDIT_ABLATE_HEAD, "1.2.3" },
+                { QKV_EDIT_ABLATE_HEAD, "" },         { QKV_EDIT_ABLATE_HEAD, "middle:1.2" },
+                { QKV_EDIT_ABLATE_LAYER, "1.2" },     { QKV_EDIT_HIDE_KEY, "-1" },
+                { QKV_EDIT_HIDE_KEY, "99999999999" }, { QKV_EDIT_SET_POSITION, "1" },
+                { QKV_EDIT_SET_POSITION, "1=2x" },    { QKV_EDIT_ROW, "1.2.3=" },
+                { QKV_EDIT_ROW, "1.2=0.5" },          { QKV_EDIT_SWAP_VALUES, "1.2.3=4" },
+                { QKV_EDIT_HIDE_KEY, "1;" } };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         if (qkv_touches_add(&list, m, bad[i].what, bad[i].text) != QKV_USAGE) fail_msg("\"%s\" was taken", bad[i].text);
         assert_int_equal(list.n, 7);
     }
     qkv_touches_free(&list);
-    assert_int_equal(qkv_touches_add(&list, decoder, QKV_TOUCH_HIDE_KEY, "2"), QKV_OK);
+    assert_int_equal(qkv_touches_add(&list, decoder, QKV_EDIT_HIDE_KEY, "2"), QKV_OK);
     assert_true(list.n == 1 && list.touches->kind == QKV_ATTENTION_DECODER);
     qkv_touches_free(&list);
     qkv_model_free(decoder);
     qkv_model_free(m);
 }
 
-static void expect_refused(const qkv_model *m, qkv_touch x, qkv_status status)
+static void expect_refused(const qkv_model *m, qkv_edit x, qkv_status status)
 {
-    assert_null(qkv_model_touched(m, &x, 1));
+    assert_null(qkv_model_edit(m, &x, 1));
     assert_int_equal(qkv_error_status(), status);
 }
 
@@ -753,30 +755,30 @@ static void bad_changes_are_refused(void **state)
     (void)state;
     static const float nan_row[] = { NAN }, negative[] = { -0.5f };
     qkv_model *m = make_model(PAIR), *encoder = make_model(ENCODER);
-    expect_refused(m, (qkv_touch)AT_HEAD(CROSS, 2, 0), QKV_USAGE);
-    expect_refused(m, (qkv_touch)AT_HEAD(CROSS, -1, 0), QKV_USAGE);
-    expect_refused(m, (qkv_touch)AT_HEAD(CROSS, 0, 4), QKV_USAGE);
-    expect_refused(encoder, (qkv_touch)AT_HEAD(CROSS, 0, 0), QKV_USAGE);
-    expect_refused(m, (qkv_touch)CHANGE(LAYER_OFF, CROSS, 0, 0, 0), QKV_USAGE);
-    expect_refused(m, (qkv_touch)CHANGE(HIDE_KEY, CROSS, 0, -1, 0), QKV_USAGE);
-    expect_refused(m, (qkv_touch)CHANGE(MOVE, ENCODER, 0, 1, 65536), QKV_LIMIT);
-    expect_refused(encoder, (qkv_touch)CHANGE(MOVE, ENCODER, 0, 1, 9), QKV_LIMIT);
-    expect_refused(m, (qkv_touch)EDIT(DECODER, 0, 0, 2, 4), QKV_USAGE); /* the query sees 3 keys */
-    expect_refused(m, (qkv_touch){ .what = QKV_TOUCH_EDIT_ROW, .row = nan_row, .n_row = 1 }, QKV_USAGE);
-    expect_refused(m, (qkv_touch){ .what = QKV_TOUCH_EDIT_ROW, .row = negative, .n_row = 1 }, QKV_USAGE);
-    expect_refused(m, (qkv_touch){ .what = QKV_TOUCH_EDIT_ROW, .n_row = 1 }, QKV_USAGE);
-    expect_refused(m, (qkv_touch){ .what = QKV_TOUCH_KINDS }, QKV_USAGE);
+    expect_refused(m, (qkv_edit)AT_HEAD(CROSS, 2, 0), QKV_USAGE);
+    expect_refused(m, (qkv_edit)AT_HEAD(CROSS, -1, 0), QKV_USAGE);
+    expect_refused(m, (qkv_edit)AT_HEAD(CROSS, 0, 4), QKV_USAGE);
+    expect_refused(encoder, (qkv_edit)AT_HEAD(CROSS, 0, 0), QKV_USAGE);
+    expect_refused(m, (qkv_edit)CHANGE(ABLATE_LAYER, CROSS, 0, 0, 0), QKV_USAGE);
+    expect_refused(m, (qkv_edit)CHANGE(HIDE_KEY, CROSS, 0, -1, 0), QKV_USAGE);
+    expect_refused(m, (qkv_edit)CHANGE(SET_POSITION, ENCODER, 0, 1, 65536), QKV_LIMIT);
+    expect_refused(encoder, (qkv_edit)CHANGE(SET_POSITION, ENCODER, 0, 1, 9), QKV_LIMIT);
+    expect_refused(m, (qkv_edit)EDIT(DECODER, 0, 0, 2, 4), QKV_USAGE); /* the query sees 3 keys */
+    expect_refused(m, (qkv_edit){ .what = QKV_EDIT_ROW, .row = nan_row, .n_row = 1 }, QKV_USAGE);
+    expect_refused(m, (qkv_edit){ .what = QKV_EDIT_ROW, .row = negative, .n_row = 1 }, QKV_USAGE);
+    expect_refused(m, (qkv_edit){ .what = QKV_EDIT_ROW, .n_row = 1 }, QKV_USAGE);
+    expect_refused(m, (qkv_edit){ .what = QKV_EDIT_KINDS }, QKV_USAGE);
     qkv_attention_capture a = capture(encoder, ENCODER), none = { 0 };
-    qkv_lens_result lens = { 0 };
-    qkv_why_result why = { 0 };
-    qkv_walk_result walk = { 0 };
-    assert_int_equal(qkv_lens(m, &a, NULL, &lens), QKV_USAGE); /* of another kind */
-    assert_int_equal(qkv_lens(m, &none, NULL, &lens), QKV_USAGE);
-    assert_int_equal(qkv_why(encoder, &a, &(qkv_why_opts){ .has_output = 1, .output = CLASSES }, &why), QKV_USAGE);
-    assert_int_equal(qkv_why(encoder, &a, &(qkv_why_opts){ .steps = -1 }, &why), QKV_USAGE);
-    assert_int_equal(qkv_why(encoder, &a, &(qkv_why_opts){ .methods = 16 }, &why), QKV_USAGE);
-    assert_int_equal(qkv_walk(encoder, &a, &(qkv_walk_opts){ .kind = QKV_ATTENTION_CROSS }, &walk), QKV_USAGE);
-    assert_int_equal(qkv_walk(encoder, &a, &(qkv_walk_opts){ .query = TEXT }, &walk), QKV_USAGE);
+    qkv_logit_lens_result lens = { 0 };
+    qkv_attribution why = { 0 };
+    qkv_trace_result walk = { 0 };
+    assert_int_equal(qkv_logit_lens(m, &a, NULL, &lens), QKV_USAGE); /* of another kind */
+    assert_int_equal(qkv_logit_lens(m, &none, NULL, &lens), QKV_USAGE);
+    assert_int_equal(qkv_attribute(encoder, &a, &(qkv_attribute_opts){ .has_output = 1, .output = CLASSES }, &why), QKV_USAGE);
+    assert_int_equal(qkv_attribute(encoder, &a, &(qkv_attribute_opts){ .steps = -1 }, &why), QKV_USAGE);
+    assert_int_equal(qkv_attribute(encoder, &a, &(qkv_attribute_opts){ .methods = 16 }, &why), QKV_USAGE);
+    assert_int_equal(qkv_trace(encoder, &a, &(qkv_trace_opts){ .kind = QKV_ATTENTION_CROSS }, &walk), QKV_USAGE);
+    assert_int_equal(qkv_trace(encoder, &a, &(qkv_trace_opts){ .query = TEXT }, &walk), QKV_USAGE);
     qkv_attention_capture_free(&a);
     qkv_model_free(encoder);
     qkv_model_free(m);
@@ -788,14 +790,14 @@ static void corners(void **state)
     (void)state;
     qkv_model *m = make_model(DECODER);
     const changes first = { DECODER, 1, { CHANGE(HIDE_KEY, DECODER, 0, 0, 0) } };
-    qkv_touch rest[5];
-    for (int i = 0; i < 5; i++) rest[i] = (qkv_touch)CHANGE(HIDE_KEY, DECODER, 0, i + 1, 0);
-    qkv_model *some = touch(m, &first), *all = qkv_model_touched(some, rest, 5);
+    qkv_edit rest[5];
+    for (int i = 0; i < 5; i++) rest[i] = (qkv_edit)CHANGE(HIDE_KEY, DECODER, 0, i + 1, 0);
+    qkv_model *some = touch(m, &first), *all = qkv_model_edit(some, rest, 5);
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1, .keep_attention = 1 });
     const qkv_tensor *logits = whole(all, DECODER, t);
-    for (int64_t i = 0; i < qkv_count(logits); i++) assert_true(isfinite(qkv_data(logits)[i]));
+    for (int64_t i = 0; i < qkv_tensor_count(logits); i++) assert_true(isfinite(qkv_tensor_data(logits)[i]));
     const qkv_tensor *weights = qkv_tape_attention(t, 0);
-    for (int64_t i = 0; i < qkv_count(weights); i++) assert_true(qkv_data(weights)[i] == 0);
+    for (int64_t i = 0; i < qkv_tensor_count(weights); i++) assert_true(qkv_tensor_data(weights)[i] == 0);
     assert_int_equal(qkv_model_set_labels(all, NULL, 0), QKV_USAGE);
     qkv_tape_free(t);
     qkv_model_free(all);
@@ -809,24 +811,24 @@ static void results_are_written(void **state)
     for (int which = 0; which < MODELS; which++) {
         qkv_model *m = make_model(which);
         qkv_attention_capture a = capture(m, which);
-        qkv_why_result why = { 0 };
-        qkv_lens_result lens = { 0 };
-        qkv_text text = { 0 };
-        assert_int_equal(qkv_why(m, &a, &(qkv_why_opts){ .at = AT, .steps = 2 }, &why), QKV_OK);
-        assert_int_equal(qkv_why_text(m, &a, &why, 0, &text), QKV_OK);
+        qkv_attribution why = { 0 };
+        qkv_logit_lens_result lens = { 0 };
+        qkv_buffer text = { 0 };
+        assert_int_equal(qkv_attribute(m, &a, &(qkv_attribute_opts){ .at = AT, .steps = 2 }, &why), QKV_OK);
+        assert_int_equal(qkv_attribution_text(m, &a, &why, 0, &text), QKV_OK);
         assert_non_null(strstr(text.data, "value-zeroing"));
-        assert_int_equal(qkv_why_text(m, &a, &why, 1, &text), QKV_OK);
+        assert_int_equal(qkv_attribution_text(m, &a, &why, 1, &text), QKV_OK);
         assert_non_null(strstr(text.data, "\"rollout\": "));
         if (which != ENCODER) {
-            assert_int_equal(qkv_lens(m, &a, NULL, &lens), QKV_OK);
-            assert_int_equal(qkv_lens_text(m, &a, &lens, 0, &text), QKV_OK);
+            assert_int_equal(qkv_logit_lens(m, &a, NULL, &lens), QKV_OK);
+            assert_int_equal(qkv_logit_lens_text(m, &a, &lens, 0, &text), QKV_OK);
             assert_non_null(strstr(text.data, "layer 1"));
-            assert_int_equal(qkv_lens_text(m, &a, &lens, 1, &text), QKV_OK);
+            assert_int_equal(qkv_logit_lens_text(m, &a, &lens, 1, &text), QKV_OK);
             assert_non_null(strstr(text.data, "\"next_p\": "));
-        } else assert_int_equal(qkv_lens(m, &a, NULL, &lens), QKV_UNSUPPORTED);
-        qkv_text_free(&text);
-        qkv_lens_free(&lens);
-        qkv_why_free(&why);
+        } else assert_int_equal(qkv_logit_lens(m, &a, NULL, &lens), QKV_UNSUPPORTED);
+        qkv_buffer_free(&text);
+        qkv_logit_lens_free(&lens);
+        qkv_attribution_free(&why);
         qkv_attention_capture_free(&a);
         qkv_model_free(m);
     }
@@ -835,23 +837,16 @@ static void results_are_written(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_are_those_of_pytorch),
-        cmocka_unit_test(nothing_changed_gives_the_bits),
-        cmocka_unit_test(a_hidden_key_is_padding),
-        cmocka_unit_test(a_head_that_is_off_is_not_read),
-        cmocka_unit_test(searches_see_the_changes),
-        cmocka_unit_test(texts_go_on_by_the_changes),
-        cmocka_unit_test(tasks_see_the_changes),
-        cmocka_unit_test(gradients_are_differences),
-        cmocka_unit_test(attributions_add_up),
-        cmocka_unit_test(every_cell_is_walked),
-        cmocka_unit_test(walks_end_in_the_logits),
-        cmocka_unit_test(changes_are_read),
-        cmocka_unit_test(bad_changes_are_refused),
-        cmocka_unit_test(corners),
+        cmocka_unit_test(all_are_those_of_pytorch), cmocka_unit_test(nothing_changed_gives_the_bits),
+        cmocka_unit_test(a_hidden_key_is_padding),  cmocka_unit_test(a_head_that_is_off_is_not_read),
+        cmocka_unit_test(searches_see_the_changes), cmocka_unit_test(texts_go_on_by_the_changes),
+        cmocka_unit_test(tasks_see_the_changes),    cmocka_unit_test(gradients_are_differences),
+        cmocka_unit_test(attributions_add_up),      cmocka_unit_test(every_cell_is_walked),
+        cmocka_unit_test(walks_end_in_the_logits),  cmocka_unit_test(changes_are_read),
+        cmocka_unit_test(bad_changes_are_refused),  cmocka_unit_test(corners),
         cmocka_unit_test(results_are_written),
     };
     int failed = cmocka_run_group_tests(tests, read_golden, free_golden);
-    qkv_threads_stop();
+    qkv_shutdown();
     return failed;
 }

@@ -18,29 +18,29 @@
 
 enum { VOCABULARY = 12, FIRST = 3, STEPS = 60 };
 
-static const qkv_transformer_opts small = { .vocabulary = VOCABULARY,
-                                            .encoder_layers = 1,
-                                            .decoder_layers = 1,
-                                            .dim = 16,
-                                            .heads = 2,
-                                            .d_ff = 32,
-                                            .dropout = 0.1f,
-                                            .attention_dropout = 0.1f,
-                                            .ffn_dropout = 0.1f };
+static const qkv_config small = { .vocabulary = VOCABULARY,
+                                  .encoder_layers = 1,
+                                  .decoder_layers = 1,
+                                  .dim = 16,
+                                  .heads = 2,
+                                  .d_ff = 32,
+                                  .dropout = 0.1f,
+                                  .attention_dropout = 0.1f,
+                                  .ffn_dropout = 0.1f };
 static const qkv_optimizer_opts adam = { .rule = QKV_OPTIMIZER_ADAM, .beta2 = 0.98f, .eps = 1e-9f };
 static const qkv_batch_opts batches = { .max_tokens = 100, .start = 1, .end = 2 };
 static const qkv_trainer_opts options = { .optimizer = &adam,
                                           .batches = &batches,
-                                          .schedule = { .kind = QKV_SCHEDULE_PAPER, .lr = 1, .warmup = 30, .dim = 16 },
+                                          .schedule = { .kind = QKV_SCHEDULE_INVERSE_SQRT, .lr = 1, .warmup = 30, .dim = 16 },
                                           .update_freq = 2,
                                           .smoothing = 0.1f,
                                           .clip = 1,
                                           .seed = 11 };
 
 /* Sequences of 1 to 5 numbers; the target is the source backwards. */
-static qkv_pairs *make_pairs(int n, uint32_t seed)
+static qkv_dataset *make_pairs(int n, uint32_t seed)
 {
-    qkv_pairs *p = qkv_pairs_new();
+    qkv_dataset *p = qkv_dataset_new();
     for (int i = 0; p && i < n; i++) {
         int32_t source[5], target[5];
         seed = seed * 1664525u + 1013904223u;
@@ -49,8 +49,8 @@ static qkv_pairs *make_pairs(int n, uint32_t seed)
             seed = seed * 1664525u + 1013904223u;
             source[k] = target[length - 1 - k] = FIRST + (int32_t)(seed >> 16) % (VOCABULARY - FIRST);
         }
-        if (qkv_pairs_add(p, source, (size_t)length, target, (size_t)length)) {
-            qkv_pairs_free(p);
+        if (qkv_dataset_add_ids(p, source, (size_t)length, target, (size_t)length)) {
+            qkv_dataset_free(p);
             return NULL;
         }
     }
@@ -88,14 +88,14 @@ static char *bytes_of(const char *file, size_t *n)
 }
 
 /* The checkpoint after STEPS steps, stopped and resumed with new objects at each of the given ones. */
-static char *train(const qkv_pairs *pairs, int threads, int n_stops, const int *stops, size_t *n)
+static char *train(const qkv_dataset *pairs, int threads, int n_stops, const int *stops, size_t *n)
 {
-    qkv_set_threads(threads);
+    qkv_set_num_threads(threads);
     qkv_model *m = qkv_model_new(&small, 3);
     qkv_trainer *t = qkv_trainer_new(m, pairs, &options);
     assert_non_null(t);
     for (int step = 1; step <= STEPS; step++) {
-        qkv_progress now;
+        qkv_train_state now;
         assert_int_equal(qkv_trainer_step(t, &now), QKV_OK);
         assert_int_equal(now.step, step);
         qkv_trainer_best_so_far(t)->best = now.loss;
@@ -107,21 +107,21 @@ static char *train(const qkv_pairs *pairs, int threads, int n_stops, const int *
             qkv_model_free(m);
             m = qkv_model_new(&small, 99); /* other weights, which the checkpoint replaces */
             t = qkv_trainer_new(m, pairs, &options);
-            assert_int_equal(qkv_trainer_resume(t, path), QKV_OK);
+            assert_int_equal(qkv_trainer_load(t, path), QKV_OK);
             assert_true(qkv_trainer_best_so_far(t)->best_loss == (step > STEPS / 2 ? now.loss / 3 : 0));
         }
     }
     assert_int_equal(qkv_trainer_save(t, path), QKV_OK);
     qkv_trainer_free(t);
     qkv_model_free(m);
-    qkv_set_threads(0);
+    qkv_set_num_threads(0);
     return bytes_of(path, n);
 }
 
 static void same_bytes_on_any_threads(void **state)
 {
     (void)state;
-    qkv_pairs *pairs = make_pairs(300, 1);
+    qkv_dataset *pairs = make_pairs(300, 1);
     size_t n, m;
     char *first = train(pairs, 1, 0, NULL, &n);
     for (int threads = 2; threads <= 4; threads += 2) {
@@ -131,13 +131,13 @@ static void same_bytes_on_any_threads(void **state)
         free(other);
     }
     free(first);
-    qkv_pairs_free(pairs);
+    qkv_dataset_free(pairs);
 }
 
 static void same_bytes_after_any_stop(void **state)
 {
     (void)state;
-    qkv_pairs *pairs = make_pairs(300, 1);
+    qkv_dataset *pairs = make_pairs(300, 1);
     static const int stops[] = { 1, 7, 8, 15, 22, 23, 31, 44, 58, 59 };
     size_t n, m;
     char *first = train(pairs, 2, 0, NULL, &n);
@@ -152,7 +152,7 @@ static void same_bytes_after_any_stop(void **state)
     assert_memory_equal(first, all, n);
     free(all);
     free(first);
-    qkv_pairs_free(pairs);
+    qkv_dataset_free(pairs);
 }
 
 /* It learns to reverse; with targets of other sources it does not, as it must not. */
@@ -160,12 +160,12 @@ static void it_learns(void **state)
 {
     (void)state;
     const qkv_batch_opts plain = { .start = 1, .end = 2 };
-    qkv_transformer_opts o = small;
+    qkv_config o = small;
     o.dim = 32, o.d_ff = 64, o.dropout = o.attention_dropout = o.ffn_dropout = 0;
     qkv_trainer_opts fast = options;
     fast.schedule.dim = 32, fast.schedule.warmup = 100;
     fast.batches = &(qkv_batch_opts){ .max_tokens = 400, .start = 1, .end = 2 };
-    qkv_pairs *pairs = make_pairs(2000, 1), *unseen = make_pairs(200, 77);
+    qkv_dataset *pairs = make_pairs(2000, 1), *unseen = make_pairs(200, 77);
     qkv_model *m = qkv_model_new(&o, 3);
     qkv_trainer *t = qkv_trainer_new(m, pairs, &fast);
     double before, after;
@@ -176,16 +176,16 @@ static void it_learns(void **state)
     assert_true(before > 2 && after < 0.35);
     qkv_trainer_free(t);
     qkv_model_free(m);
-    qkv_pairs_free(pairs);
-    qkv_pairs_free(unseen);
+    qkv_dataset_free(pairs);
+    qkv_dataset_free(unseen);
 }
 
 /* Two batches in an update give the gradient of one batch with all their pairs. */
 static void parts_make_the_whole(void **state)
 {
     (void)state;
-    qkv_pairs *pairs = make_pairs(60, 5);
-    qkv_transformer_opts o = small;
+    qkv_dataset *pairs = make_pairs(60, 5);
+    qkv_config o = small;
     o.dropout = o.attention_dropout = o.ffn_dropout = 0;
     float *weights[2];
     int64_t n = 0;
@@ -196,7 +196,7 @@ static void parts_make_the_whole(void **state)
                                  .smoothing = 0.1f };
         sgd.update_freq = parts ? 100 : 1;
         qkv_trainer *t = qkv_trainer_new(m, pairs, &sgd);
-        qkv_progress now;
+        qkv_train_state now;
         assert_int_equal(qkv_trainer_step(t, &now), QKV_OK);
         assert_true(parts ? now.of > 3 : now.of == 1);
         assert_int_equal(now.batch, now.of);
@@ -209,14 +209,14 @@ static void parts_make_the_whole(void **state)
     for (int64_t i = 0; i < n; i++) assert_true(fabsf(weights[0][i] - weights[1][i]) < 1e-5f);
     free(weights[0]);
     free(weights[1]);
-    qkv_pairs_free(pairs);
+    qkv_dataset_free(pairs);
 }
 
 /* A learning rate that blows the weights up ends the training with a name, and not with a checkpoint of NaN. */
 static void numbers_that_blow_up(void **state)
 {
     (void)state;
-    qkv_pairs *pairs = make_pairs(100, 1);
+    qkv_dataset *pairs = make_pairs(100, 1);
     qkv_model *m = qkv_model_new(&small, 3);
     qkv_trainer_opts wild = options;
     wild.optimizer = &(qkv_optimizer_opts){ .rule = QKV_OPTIMIZER_SGD };
@@ -235,14 +235,14 @@ static void numbers_that_blow_up(void **state)
     for (int64_t i = 0; i < qkv_params_block(p); i++) assert_true(qkv_params_grad(p)[i] == 0);
     qkv_trainer_free(t);
     qkv_model_free(m);
-    qkv_pairs_free(pairs);
+    qkv_dataset_free(pairs);
 }
 
 /* An update that overflows is noticed at its own step, and the last checkpoint stays. */
 static void updates_that_overflow(void **state)
 {
     (void)state;
-    qkv_pairs *pairs = make_pairs(100, 1);
+    qkv_dataset *pairs = make_pairs(100, 1);
     qkv_model *m = qkv_model_new(&small, 3);
     qkv_trainer_opts wild = options;
     wild.schedule = (qkv_schedule){ .kind = QKV_SCHEDULE_CONSTANT, .lr = 1e38 };
@@ -260,21 +260,21 @@ static void updates_that_overflow(void **state)
     free(after);
     qkv_trainer_free(t);
     qkv_model_free(m);
-    qkv_pairs_free(pairs);
+    qkv_dataset_free(pairs);
 }
 
 /* ---- checkpoints that do not fit ---- */
 
 static void refuses(qkv_trainer *t, qkv_status status, const char *words)
 {
-    if (qkv_trainer_resume(t, path) != status) fail_msg("\"%s\", expected \"%s\"", qkv_error(), words);
+    if (qkv_trainer_load(t, path) != status) fail_msg("\"%s\", expected \"%s\"", qkv_error(), words);
     if (!strstr(qkv_error(), words)) fail_msg("\"%s\", expected \"%s\"", qkv_error(), words);
 }
 
 static void other_checkpoints(void **state)
 {
     (void)state;
-    qkv_pairs *pairs = make_pairs(50, 1), *others = make_pairs(50, 2);
+    qkv_dataset *pairs = make_pairs(50, 1), *others = make_pairs(50, 2);
     qkv_model *m = qkv_model_new(&small, 3);
     qkv_trainer *t = qkv_trainer_new(m, pairs, &options), *other;
     assert_int_equal(qkv_trainer_save(t, path), QKV_OK);
@@ -289,7 +289,7 @@ static void other_checkpoints(void **state)
     refuses(other, QKV_USAGE, "other options");
     qkv_trainer_free(other);
 
-    qkv_transformer_opts wider = small;
+    qkv_config wider = small;
     wider.d_ff = 48;
     qkv_model *m2 = qkv_model_new(&wider, 3);
     other = qkv_trainer_new(m2, pairs, &options);
@@ -304,8 +304,8 @@ static void other_checkpoints(void **state)
     make_path(NULL);
     qkv_trainer_free(t);
     qkv_model_free(m);
-    qkv_pairs_free(pairs);
-    qkv_pairs_free(others);
+    qkv_dataset_free(pairs);
+    qkv_dataset_free(others);
 }
 
 /* The checkpoint again, but one note has another value, or none; and but one tensor: its numbers are fewer, or it is missing; a
@@ -353,7 +353,7 @@ static void put_back(const char *bytes, size_t n)
 static void changed_checkpoints(void **state)
 {
     (void)state;
-    qkv_pairs *pairs = make_pairs(50, 1);
+    qkv_dataset *pairs = make_pairs(50, 1);
     qkv_model *m = qkv_model_new(&small, 3);
     qkv_trainer *t = qkv_trainer_new(m, pairs, &options);
     assert_int_equal(qkv_trainer_step(t, NULL), QKV_OK);
@@ -392,23 +392,23 @@ static void changed_checkpoints(void **state)
     put_back(whole, n);
     *qkv_trainer_best_so_far(t) = (qkv_best_so_far){ 0 };
     rewrite_checkpoint("best_loss", NULL, NULL, 0, NULL);
-    assert_int_equal(qkv_trainer_resume(t, path), QKV_OK);
+    assert_int_equal(qkv_trainer_load(t, path), QKV_OK);
     const qkv_best_so_far *best = qkv_trainer_best_so_far(t);
     assert_true(best->best == 1.5 && best->best_step == 1 && best->missed == 2 && best->best_loss == 0);
     put_back(whole, n);
-    assert_int_equal(qkv_trainer_resume(t, path), QKV_OK);
+    assert_int_equal(qkv_trainer_load(t, path), QKV_OK);
     assert_true(best->best_loss == 0.25);
     free(whole);
     qkv_trainer_free(t);
     qkv_model_free(m);
-    qkv_pairs_free(pairs);
+    qkv_dataset_free(pairs);
 }
 
 /* Cut at many places: refused, and the trainer goes on as if nothing had been tried. */
 static void cut_checkpoints(void **state)
 {
     (void)state;
-    qkv_pairs *pairs = make_pairs(50, 1);
+    qkv_dataset *pairs = make_pairs(50, 1);
     qkv_model *m = qkv_model_new(&small, 3);
     qkv_trainer *t = qkv_trainer_new(m, pairs, &options);
     assert_int_equal(qkv_trainer_save(t, path), QKV_OK);
@@ -419,19 +419,19 @@ static void cut_checkpoints(void **state)
         FILE *f = fopen(path, "wb");
         assert_int_equal(fwrite(whole, 1, cut, f), cut);
         fclose(f);
-        assert_int_equal(qkv_trainer_resume(t, path), QKV_FORMAT);
+        assert_int_equal(qkv_trainer_load(t, path), QKV_FORMAT);
         assert_true(qkv_params_data(qkv_model_params(m))[0] == first);
     }
     free(whole);
     qkv_trainer_free(t);
     qkv_model_free(m);
-    qkv_pairs_free(pairs);
+    qkv_dataset_free(pairs);
 }
 
 static void bad_options(void **state)
 {
     (void)state;
-    qkv_pairs *pairs = make_pairs(5, 1), *none = qkv_pairs_new();
+    qkv_dataset *pairs = make_pairs(5, 1), *none = qkv_dataset_new();
     qkv_model *m = qkv_model_new(&small, 3);
     qkv_trainer_opts o = options;
     assert_null(qkv_trainer_new(m, none, &o));
@@ -442,7 +442,7 @@ static void bad_options(void **state)
         o = options, o.update_freq = i ? 10001 : -1;
         assert_null(qkv_trainer_new(m, pairs, &o));
         assert_int_equal(qkv_error_status(), QKV_USAGE);
-        qkv_transformer_opts half = small; /* an encoder or a decoder alone translates nothing */
+        qkv_config half = small; /* an encoder or a decoder alone translates nothing */
         if (i) half.encoder_layers = 0;
         else half.decoder_layers = 0;
         qkv_model *alone = qkv_model_new(&half, 3);
@@ -452,7 +452,7 @@ static void bad_options(void **state)
     }
     o = options, o.clip = 0, o.update_freq = 10000; /* more than there are */
     qkv_trainer *t = qkv_trainer_new(m, pairs, &o);
-    qkv_progress at;
+    qkv_train_state at;
     assert_int_equal(qkv_trainer_step(t, &at), QKV_OK);
     assert_true(at.step == 1 && at.epoch == 0 && at.batch == at.of && at.norm == 0);
     assert_int_equal(qkv_trainer_step(t, &at), QKV_OK);
@@ -460,8 +460,8 @@ static void bad_options(void **state)
     assert_int_equal(qkv_trainer_step(NULL, &at), QKV_USAGE);
     assert_int_equal(qkv_trainer_save(t, NULL), QKV_USAGE);
     assert_int_equal(qkv_trainer_save(NULL, "x"), QKV_USAGE);
-    assert_int_equal(qkv_trainer_resume(t, NULL), QKV_USAGE);
-    assert_int_equal(qkv_trainer_resume(NULL, "x"), QKV_USAGE);
+    assert_int_equal(qkv_trainer_load(t, NULL), QKV_USAGE);
+    assert_int_equal(qkv_trainer_load(NULL, "x"), QKV_USAGE);
     qkv_trainer_free(t);
     o = options, o.schedule.warmup = 0;
     assert_null(qkv_trainer_new(m, pairs, &o));
@@ -469,23 +469,23 @@ static void bad_options(void **state)
     double loss;
     assert_int_equal(qkv_evaluate(m, none, NULL, &batches, &loss), QKV_USAGE);
     qkv_model_free(m);
-    qkv_pairs_free(pairs);
-    qkv_pairs_free(none);
+    qkv_dataset_free(pairs);
+    qkv_dataset_free(none);
 }
 
 static qkv_status all_of_it(void)
 {
-    qkv_pairs *pairs = make_pairs(30, 1);
+    qkv_dataset *pairs = make_pairs(30, 1);
     qkv_model *m = pairs ? qkv_model_new(&small, 3) : NULL;
     qkv_trainer *t = m ? qkv_trainer_new(m, pairs, &options) : NULL;
     double loss;
     qkv_status status = t ? qkv_trainer_step(t, NULL) : qkv_error_status();
     if (!status) status = qkv_trainer_save(t, path);
-    if (!status) status = qkv_trainer_resume(t, path);
+    if (!status) status = qkv_trainer_load(t, path);
     if (!status) status = qkv_evaluate(m, pairs, NULL, &batches, &loss);
     qkv_trainer_free(t);
     qkv_model_free(m);
-    qkv_pairs_free(pairs);
+    qkv_dataset_free(pairs);
     return status;
 }
 

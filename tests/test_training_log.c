@@ -15,12 +15,12 @@
 #include "folder.h"
 
 static qkv_training_curves curves;
-static qkv_text text;
+static qkv_buffer text;
 
 static int free_all(void **state)
 {
     qkv_training_curves_free(&curves);
-    qkv_text_free(&text);
+    qkv_buffer_free(&text);
     return remove_folder(state);
 }
 
@@ -121,13 +121,13 @@ static void losses_over_one_pair_of_axes(void **state)
 static qkv_status read_both(void)
 {
     qkv_training_curves c = { 0 };
-    qkv_text out = { 0 };
+    qkv_buffer out = { 0 };
     const char *const paths[] = { folder };
     qkv_status status = qkv_training_curves_read(folder, &c);
     if (!status) status = qkv_trainings_text(paths, 1, 0, &out);
     if (!status) status = qkv_trainings_curves_text(paths, 1, NULL, &out);
     qkv_training_curves_free(&c);
-    qkv_text_free(&out);
+    qkv_buffer_free(&out);
     return status;
 }
 
@@ -136,7 +136,7 @@ static void any_allocation_may_fail(void **state)
     (void)state;
     write_file("training.json", "{\"options\": {}}");
     qkv_training_curves_free(&curves);
-    qkv_text_free(&text);
+    qkv_buffer_free(&text);
     assert_true(each_allocation_fails(read_both) > 5);
 }
 

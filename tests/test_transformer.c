@@ -19,7 +19,7 @@ enum { BATCH = 3, SOURCE = 7, TARGET = 6, STEPS = 20, MODELS = 8 };
 static const int32_t source_lengths[BATCH] = { 7, 4, 1 }, target_lengths[BATCH] = { 6, 3, 5 };
 
 /* golden/make_transformer.py has the same ones */
-static const qkv_transformer_opts models[MODELS] = {
+static const qkv_config models[MODELS] = {
     { .vocabulary = 23, .encoder_layers = 2, .decoder_layers = 2, .dim = 16, .heads = 4, .d_ff = 32 },
     { .vocabulary = 23,
       .encoder_layers = 2,
@@ -159,9 +159,9 @@ static bool is_gain(const char *name)
 static uint32_t draw_weight(const char *name, qkv_tensor *w)
 {
     uint32_t state = draw_from(name);
-    for (int64_t i = 0; i < qkv_count(w); i++) {
+    for (int64_t i = 0; i < qkv_tensor_count(w); i++) {
         double x = draw(&state);
-        qkv_data(w)[i] = (float)(qkv_ndim(w) == 2 ? 0.3 * x : is_gain(name) ? 1 + 0.1 * x : 0.1 * x);
+        qkv_tensor_data(w)[i] = (float)(qkv_tensor_ndim(w) == 2 ? 0.3 * x : is_gain(name) ? 1 + 0.1 * x : 0.1 * x);
     }
     return state;
 }
@@ -170,7 +170,7 @@ static qkv_transformer *model_with_drawn_weights(qkv_params *p, int number)
 {
     qkv_transformer *m = qkv_transformer_new(p, &models[number]);
     assert_non_null(m);
-    for (int i = 0; i < qkv_params_tensors(p); i++) draw_weight(qkv_params_name(p, i), qkv_params_tensor(p, i));
+    for (int i = 0; i < qkv_params_size(p); i++) draw_weight(qkv_params_name(p, i), qkv_params_at(p, i));
     return m;
 }
 
@@ -180,12 +180,9 @@ typedef struct batch {
     int32_t source[BATCH * SOURCE], target[BATCH * TARGET];
 } batch;
 
-static int64_t output_size(const qkv_transformer_opts *o)
-{
-    return o->target_vocabulary ? o->target_vocabulary : o->vocabulary;
-}
+static int64_t output_size(const qkv_config *o) { return o->target_vocabulary ? o->target_vocabulary : o->vocabulary; }
 
-static batch draw_batch(const qkv_transformer_opts *o)
+static batch draw_batch(const qkv_config *o)
 {
     batch b;
     draw_ids(b.source, "source", o->vocabulary, BATCH * SOURCE);
@@ -204,7 +201,7 @@ static qkv_tensor *encode(const qkv_transformer *m, qkv_tape *t, const batch *b)
 
 static qkv_tensor *logits_of(const qkv_transformer *m, qkv_tape *t, const batch *b)
 {
-    const qkv_transformer_opts *o = qkv_transformer_options(m);
+    const qkv_config *o = qkv_transformer_options(m);
     qkv_tensor *memory = NULL, *x;
     if (o->encoder_layers) memory = encode(m, t, b);
     x = memory;
@@ -225,7 +222,7 @@ static qkv_tensor *loss_with_classes(const qkv_transformer *m, qkv_tape *t, cons
 
 static qkv_tensor *loss_of(const qkv_transformer *m, qkv_tensor *logits)
 {
-    const qkv_transformer_opts *o = qkv_transformer_options(m);
+    const qkv_config *o = qkv_transformer_options(m);
     const int32_t *lengths = o->decoder_layers ? target_lengths : source_lengths;
     int length = o->decoder_layers ? TARGET : SOURCE;
     int32_t labels[BATCH * SOURCE];
@@ -252,13 +249,13 @@ static void assert_close(const char *what, int number, double got, double expect
 
 static void compare_gradient(FILE *f, int number, qkv_params *p, int i)
 {
-    qkv_tensor *w = qkv_params_tensor(p, i);
+    qkv_tensor *w = qkv_params_at(p, i);
     const char *name = qkv_params_name(p, i);
-    const float *grad = qkv_grad(w);
+    const float *grad = qkv_tensor_grad(w);
     uint32_t state = draw_from(name);
-    for (int64_t k = 0; k < qkv_count(w); k++) draw(&state);
+    for (int64_t k = 0; k < qkv_tensor_count(w); k++) draw(&state);
     double squares = 0, product = 0;
-    for (int64_t k = 0; k < qkv_count(w); k++) {
+    for (int64_t k = 0; k < qkv_tensor_count(w); k++) {
         squares += (double)grad[k] * (double)grad[k];
         product += (double)grad[k] * draw(&state);
     }
@@ -276,11 +273,11 @@ static void compare_model(FILE *f, int number)
     batch b = draw_batch(&models[number]);
     for (int step = 0; step < STEPS; step++) {
         qkv_tensor *logits = logits_of(m, t, &b), *loss = loss_with_classes(m, t, &b, loss_of(m, logits));
-        for (int64_t i = 0; step == 0 && i < qkv_count(logits); i++)
-            assert_close("a logit", number, (double)qkv_data(logits)[i], next_golden(f), 1e-4);
+        for (int64_t i = 0; step == 0 && i < qkv_tensor_count(logits); i++)
+            assert_close("a logit", number, (double)qkv_tensor_data(logits)[i], next_golden(f), 1e-4);
         assert_int_equal(qkv_backward(loss), QKV_OK);
-        for (int i = 0; step == 0 && i < qkv_params_tensors(p); i++) compare_gradient(f, number, p, i);
-        assert_close("a loss", number, (double)qkv_item(loss), next_golden(f), 1e-3);
+        for (int i = 0; step == 0 && i < qkv_params_size(p); i++) compare_gradient(f, number, p, i);
+        assert_close("a loss", number, (double)qkv_tensor_item(loss), next_golden(f), 1e-3);
         assert_int_equal(qkv_optimizer_step(adam), QKV_OK);
         qkv_tape_reset(t);
     }
@@ -306,9 +303,9 @@ static int64_t copy_logits(const qkv_transformer *m, const batch *b, float *to)
 {
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
     qkv_tensor *logits = logits_of(m, t, b);
-    int64_t n = qkv_count(logits);
+    int64_t n = qkv_tensor_count(logits);
     assert_true(n > 0 && n <= 1024);
-    memcpy(to, qkv_data(logits), sizeof(float) * (size_t)n);
+    memcpy(to, qkv_tensor_data(logits), sizeof(float) * (size_t)n);
     qkv_tape_free(t);
     return n;
 }
@@ -316,9 +313,9 @@ static int64_t copy_logits(const qkv_transformer *m, const batch *b, float *to)
 /* Dropout on, 5 steps of training: the same weights, whatever the threads. */
 static void train_briefly(int number, int threads, float *weights, int64_t room)
 {
-    qkv_set_threads(threads);
+    qkv_set_num_threads(threads);
     qkv_params *p = qkv_params_new(1);
-    qkv_transformer_opts o = models[number];
+    qkv_config o = models[number];
     o.dropout = o.attention_dropout = o.ffn_dropout = 0.2f;
     qkv_transformer *m = qkv_transformer_new(p, &o);
     qkv_optimizer *adam = qkv_optimizer_new(p, &(qkv_optimizer_opts){ .rule = QKV_OPTIMIZER_ADAMW });
@@ -334,7 +331,7 @@ static void train_briefly(int number, int threads, float *weights, int64_t room)
     qkv_tape_free(t);
     qkv_optimizer_free(adam);
     qkv_params_free(p);
-    qkv_set_threads(0);
+    qkv_set_num_threads(0);
 }
 
 static void same_weights_on_any_threads(void **state)
@@ -363,7 +360,7 @@ static void padding_and_future_change_nothing(void **state)
     (void)state;
     static float before[1024], after[1024];
     for (int number = 0; number < MODELS; number++) {
-        const qkv_transformer_opts *o = &models[number];
+        const qkv_config *o = &models[number];
         qkv_params *p = qkv_params_new(1);
         qkv_transformer *m = model_with_drawn_weights(p, number);
         batch b = draw_batch(o), other = b;
@@ -393,7 +390,7 @@ static void same_bits_alone_as_in_a_batch(void **state)
     (void)state;
     static float together[1024];
     for (int number = 0; number < MODELS; number++) {
-        const qkv_transformer_opts *o = &models[number];
+        const qkv_config *o = &models[number];
         qkv_params *p = qkv_params_new(1);
         qkv_transformer *m = model_with_drawn_weights(p, number);
         batch b = draw_batch(o);
@@ -413,7 +410,8 @@ static void same_bits_alone_as_in_a_batch(void **state)
                 x = qkv_transformer_decode(m, t, b.target + row * TARGET, 1, target_lengths[row], NULL, memory, NULL);
             qkv_tensor *alone = qkv_transformer_logits(m, x);
             assert_int_equal(qkv_tape_status(t), QKV_OK);
-            assert_memory_equal(qkv_data(alone), together + row * length * size, sizeof(float) * (size_t)qkv_count(alone));
+            assert_memory_equal(qkv_tensor_data(alone), together + row * length * size,
+                                sizeof(float) * (size_t)qkv_tensor_count(alone));
             qkv_tape_free(t);
         }
         qkv_params_free(p);
@@ -426,17 +424,17 @@ static void hidden_states_are_kept(void **state)
 {
     (void)state;
     for (int number = 0; number < MODELS; number++) {
-        const qkv_transformer_opts *o = &models[number];
+        const qkv_config *o = &models[number];
         qkv_params *p = qkv_params_new(1);
         qkv_transformer *m = model_with_drawn_weights(p, number);
         qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1, .keep_hidden = 1 });
         batch b = draw_batch(o);
         qkv_tensor *logits = logits_of(m, t, &b);
         int n = 0, expected = (o->encoder_layers ? o->encoder_layers + 1 : 0) + (o->decoder_layers ? o->decoder_layers + 1 : 0);
-        while (qkv_tape_hidden(t, n)) assert_int_equal(qkv_dim(qkv_tape_hidden(t, n++), -1), o->dim);
+        while (qkv_tape_hidden(t, n)) assert_int_equal(qkv_tensor_dim(qkv_tape_hidden(t, n++), -1), o->dim);
         assert_int_equal(n, expected);
         qkv_tensor *again = qkv_transformer_logits(m, qkv_tape_hidden(t, n - 1));
-        assert_memory_equal(qkv_data(again), qkv_data(logits), sizeof(float) * (size_t)qkv_count(logits));
+        assert_memory_equal(qkv_tensor_data(again), qkv_tensor_data(logits), sizeof(float) * (size_t)qkv_tensor_count(logits));
         qkv_tape_reset(t);
         assert_null(qkv_tape_hidden(t, 0));
         qkv_tape_free(t);
@@ -457,8 +455,8 @@ static void types_default_to_the_first(void **state)
     qkv_tensor *typed = qkv_transformer_encode_typed(m, t, b.source, zeros, BATCH, SOURCE, source_lengths);
     qkv_tensor *drawn = encode(m, t, &b);
     assert_int_equal(qkv_tape_status(t), QKV_OK);
-    assert_memory_equal(qkv_data(bare), qkv_data(typed), sizeof(float) * (size_t)qkv_count(bare));
-    assert_memory_not_equal(qkv_data(bare), qkv_data(drawn), sizeof(float) * (size_t)qkv_count(bare));
+    assert_memory_equal(qkv_tensor_data(bare), qkv_tensor_data(typed), sizeof(float) * (size_t)qkv_tensor_count(bare));
+    assert_memory_not_equal(qkv_tensor_data(bare), qkv_tensor_data(drawn), sizeof(float) * (size_t)qkv_tensor_count(bare));
     qkv_tape_free(t);
     qkv_params_free(p);
 }
@@ -468,15 +466,15 @@ static void types_default_to_the_first(void **state)
 static void presets(void **state)
 {
     (void)state;
-    qkv_transformer_opts o = QKV_OPTS(qkv_transformer_opts);
-    assert_int_equal(qkv_transformer_preset("base", 37000, &o), QKV_OK);
+    qkv_config o = QKV_OPTS(qkv_config);
+    assert_int_equal(qkv_config_preset("base", 37000, &o), QKV_OK);
     qkv_params *p = qkv_params_new(1);
     assert_non_null(qkv_transformer_new(p, &o));
     assert_int_equal(qkv_params_count(p), 63082496); /* the paper's table 3: 65 million */
     qkv_params_free(p);
-    assert_int_equal(qkv_transformer_preset("big", 100, &o), QKV_OK);
+    assert_int_equal(qkv_config_preset("big", 100, &o), QKV_OK);
     assert_true(o.dim == 1024 && o.heads == 16 && o.d_ff == 4096 && o.encoder_layers == 6);
-    assert_int_equal(qkv_transformer_preset("huge", 100, &o), QKV_UNSUPPORTED);
+    assert_int_equal(qkv_config_preset("huge", 100, &o), QKV_UNSUPPORTED);
     assert_non_null(strstr(qkv_error(), "\"huge\""));
 }
 
@@ -506,9 +504,9 @@ static void weights_are_saved_and_loaded(void **state)
 static void bad_options(void **state)
 {
     (void)state;
-    const qkv_transformer_opts good = models[0];
+    const qkv_config good = models[0];
     struct {
-        qkv_transformer_opts o;
+        qkv_config o;
         const char *words;
     } rows[] = {
         { good, "at least 1 token" },

@@ -30,7 +30,7 @@ static qkv_tokenizer *learn(void)
     qkv_status status = w ? QKV_OK : qkv_error_status();
     for (size_t i = 0; i < sizeof corpus / sizeof *corpus && !status; i++)
         status = qkv_word_counts_add(w, corpus[i], strlen(corpus[i]));
-    if (!status) t = qkv_tokenizer_train(w, &(qkv_bpe_opts){ .vocabulary = 290 });
+    if (!status) t = qkv_tokenizer_train(w, &(qkv_tokenizer_opts){ .vocabulary = 290 });
     qkv_word_counts_free(w);
     return t;
 }
@@ -40,14 +40,14 @@ static qkv_model *make_model(qkv_position_kind positions, int spare)
 {
     qkv_tokenizer *t = learn();
     if (!t) return NULL;
-    const qkv_transformer_opts o = { .vocabulary = qkv_tokenizer_size(t) + spare,
-                                     .encoder_layers = 1,
-                                     .decoder_layers = 2,
-                                     .dim = 16,
-                                     .heads = 2,
-                                     .d_ff = 32,
-                                     .positions = positions,
-                                     .max_positions = 12 };
+    const qkv_config o = { .vocabulary = qkv_tokenizer_vocab_size(t) + spare,
+                           .encoder_layers = 1,
+                           .decoder_layers = 2,
+                           .dim = 16,
+                           .heads = 2,
+                           .d_ff = 32,
+                           .positions = positions,
+                           .max_positions = 12 };
     qkv_model *m = qkv_model_new(&o, 3);
     if (m && qkv_model_set_tokenizers(m, t, NULL)) {
         qkv_model_free(m);
@@ -108,7 +108,7 @@ static void same_in_any_batch_and_on_any_threads(void **state)
     qkv_translations all = { 0 }, part = { 0 };
     const qkv_translate_opts opts = { .beam = BEAM, .n_best = 2, .max_length = 12, .attention = 1 };
     static const int sizes[] = { 1, 7, 32 };
-    qkv_set_threads(1);
+    qkv_set_num_threads(1);
     assert_int_equal(qkv_translate(m, texts, NULL, TEXTS, &opts, &all), QKV_OK);
     assert_int_equal(all.n, TEXTS);
     int different = 0;
@@ -116,14 +116,14 @@ static void same_in_any_batch_and_on_any_threads(void **state)
     assert_true(different > TEXTS / 2); /* else this shows nothing */
     for (int threads = 1; threads <= 4; threads *= 2)
         for (int k = 0; k < 3; k++) {
-            qkv_set_threads(threads);
+            qkv_set_num_threads(threads);
             for (int first = 0; first < TEXTS; first += sizes[k]) {
                 int n = first + sizes[k] < TEXTS ? sizes[k] : TEXTS - first;
                 assert_int_equal(qkv_translate(m, texts + first, NULL, n, &opts, &part), QKV_OK);
                 for (int i = 0; i < n; i++) same(&all, first + i, &part, i);
             }
         }
-    qkv_set_threads(0);
+    qkv_set_num_threads(0);
     qkv_translations_free(&all);
     qkv_translations_free(&part);
     qkv_model_free(m);
@@ -153,7 +153,7 @@ static void batches_on_threads_of_their_own(void **state)
     steps s = { .caller = pthread_self() };
     const qkv_translate_opts opts = { .beam = BEAM, .n_best = 2, .max_length = 12, .each_step = step, .each_step_data = &s };
     for (int threads = 1; threads <= 4; threads++) {
-        qkv_set_threads(threads);
+        qkv_set_num_threads(threads);
         s = (steps){ .caller = s.caller };
         assert_int_equal(qkv_translate(m, texts, NULL, TEXTS, &opts, threads == 1 ? &one : &all), QKV_OK);
         assert_true(s.n > 0);
@@ -166,7 +166,7 @@ static void batches_on_threads_of_their_own(void **state)
         assert_int_equal(all.n, 0);
         assert_string_equal(qkv_error(), "tokenizer: tokenizer or result is NULL");
     }
-    qkv_set_threads(0);
+    qkv_set_num_threads(0);
     qkv_translations_free(&one);
     qkv_translations_free(&all);
     qkv_model_free(m);
@@ -181,7 +181,7 @@ static void in_the_order_given(void **state)
     qkv_translations all = { 0 };
     qkv_search_result f = { 0 };
     qkv_ids ids = { 0 };
-    qkv_text text = { 0 }, repaired = { 0 };
+    qkv_buffer text = { 0 }, repaired = { 0 };
     const qkv_search_opts opts = { .start = 1, .end = 2, .pad = 0, .beam = 4 };
     assert_int_equal(qkv_translate(m, texts, NULL, 12, NULL, &all), QKV_OK);
     for (int i = 0; i < 12; i++) {
@@ -192,15 +192,15 @@ static void in_the_order_given(void **state)
         row[ids.n] = 2;
         assert_int_equal(all.n_source[i], ids.n + 1);
         assert_memory_equal(all.source_ids[i], row, sizeof *row * (ids.n + 1));
-        assert_int_equal(qkv_search(m, row, 1, (int64_t)ids.n + 1, NULL, &opts, &f), QKV_OK);
+        assert_int_equal(qkv_beam_search(m, row, 1, (int64_t)ids.n + 1, NULL, &opts, &f), QKV_OK);
         assert_int_equal(qkv_tokenizer_decode(t, f.best[0].ids, (size_t)f.best[0].n, 1, &text), QKV_OK);
         assert_int_equal(qkv_utf8_repair(text.data, text.length, &repaired), QKV_OK);
         assert_string_equal(all.best[i].text, repaired.data);
         assert_true(all.best[i].score == f.best[0].score);
         assert_null(all.best[i].cross);
     }
-    qkv_text_free(&text);
-    qkv_text_free(&repaired);
+    qkv_buffer_free(&text);
+    qkv_buffer_free(&repaired);
     qkv_ids_free(&ids);
     qkv_search_result_free(&f);
     qkv_translations_free(&all);
@@ -228,7 +228,7 @@ static void empty_long_and_broken_texts(void **state)
     assert_true(t.best[1].n_ids >= 0);
     same(&t, 3, &t, 4);                     /* what is no UTF-8 is read as U+FFFD */
     assert_int_equal(t.n_source[5], 3 + 1); /* a NUL is a byte like any other */
-    for (int i = 0; i < 6; i++) assert_int_equal(qkv_utf8_check(t.best[i].text, t.best[i].length), t.best[i].length);
+    for (int i = 0; i < 6; i++) assert_int_equal(qkv_utf8_valid(t.best[i].text, t.best[i].length), t.best[i].length);
     /* A limit is the number of tokens that just pass. */
     int64_t tokens = t.n_source[1] - 1;
     assert_int_equal(qkv_translate(m, odd + 1, NULL, 1, &(qkv_translate_opts){ .max_source = tokens }, &t), QKV_OK);
@@ -300,7 +300,8 @@ static void attention_is_that_of_a_whole_forward(void **state)
                 for (int64_t row = 0; row <= t.best[i].n_ids; row++) {
                     int64_t n = t.n_source[i];
                     const float *got = t.best[i].cross + (((l * 2 + h) * (t.best[i].n_ids + 1)) + row) * n;
-                    const float *whole = qkv_data(qkv_tape_attention(tape, 1 + 2 * l + 1)) + ((i * 2 + h) * 10 + row) * ROOM;
+                    const float *whole = qkv_tensor_data(qkv_tape_attention(tape, 1 + 2 * l + 1)) +
+                                         ((i * 2 + h) * 10 + row) * ROOM;
                     double sum = 0;
                     for (int64_t j = 0; j < n; j++) sum += (double)got[j];
                     assert_true(fabs(sum - 1) < 1e-5);
@@ -361,7 +362,7 @@ static void odd_models(void **state)
     assert_int_equal(qkv_translate(m, texts, NULL, 10, &(qkv_translate_opts){ .beam = 1, .max_length = 9 }, &t), QKV_OK);
     for (int i = 0; i < 10; i++)
         for (int64_t k = 0; k < t.best[i].n_ids; k++)
-            unknown += t.best[i].ids[k] >= qkv_tokenizer_size(qkv_model_source_tokenizer(m));
+            unknown += t.best[i].ids[k] >= qkv_tokenizer_vocab_size(qkv_model_source_tokenizer(m));
     assert_true(unknown > 0);
     qkv_translations_free(&t);
     qkv_model_free(m);
@@ -381,16 +382,14 @@ static void refused(const qkv_model *m, const qkv_translate_opts *opts, const ch
 
 static qkv_tokenizer *specially(const qkv_word_counts *w, const char *const *specials, int n)
 {
-    return qkv_tokenizer_train(w, &(qkv_bpe_opts){ .specials = specials, .n_specials = n });
+    return qkv_tokenizer_train(w, &(qkv_tokenizer_opts){ .specials = specials, .n_specials = n });
 }
 
 static void bad_models_and_options(void **state)
 {
     (void)state;
-    const qkv_transformer_opts o = {
-        .vocabulary = 400, .encoder_layers = 1, .decoder_layers = 1, .dim = 8, .heads = 1, .d_ff = 8
-    };
-    qkv_transformer_opts alone = o;
+    const qkv_config o = { .vocabulary = 400, .encoder_layers = 1, .decoder_layers = 1, .dim = 8, .heads = 1, .d_ff = 8 };
+    qkv_config alone = o;
     alone.encoder_layers = 0;
     qkv_model *m = qkv_model_new(&o, 0), *decoder = qkv_model_new(&alone, 0);
     qkv_word_counts *w = qkv_word_counts_new();
@@ -404,7 +403,7 @@ static void bad_models_and_options(void **state)
     assert_int_equal(qkv_model_set_tokenizers(m, specially(w, unpadded, 2), NULL), QKV_OK);
     refused(m, NULL, "no token <pad>");
     qkv_model_free(m);
-    qkv_transformer_opts two = o;
+    qkv_config two = o;
     two.target_vocabulary = o.vocabulary;
     m = qkv_model_new(&two, 0);
     assert_int_equal(qkv_model_set_tokenizers(m, specially(w, other, 3), specially(w, one, 3)), QKV_OK);

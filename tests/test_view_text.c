@@ -18,9 +18,9 @@
 static const char *const rows[] = { " the", "爱" }, *const columns[] = { "a", "b\n", "" };
 static const float values[] = { 0, 0.5f, 1, -1, 0.25f, NAN };
 static const qkv_heatmap_opts small = { .rows = 2, .columns = 3, .row_names = rows, .column_names = columns };
-static qkv_text text;
+static qkv_buffer text;
 
-static int free_text(void **state) { return (void)state, qkv_text_free(&text), 0; }
+static int free_text(void **state) { return (void)state, qkv_buffer_free(&text), 0; }
 
 /* ---- heatmaps ---- */
 
@@ -179,18 +179,18 @@ static void wrong_maps_are_refused(void **state)
 static qkv_status give_each(void)
 {
     const double x[] = { 1, 2 };
-    qkv_text own = { 0 };
+    qkv_buffer own = { 0 };
     qkv_status status = qkv_heatmap_text(values, &small, NULL, &own);
     if (!status) status = qkv_curve_text(&(qkv_curve){ .x = x, .y = x, .n = 2 }, NULL, &own);
     if (!status) status = qkv_flow_text(&(qkv_flow){ 3, 4, 2, 5, 6, 0 }, &own);
-    qkv_text_free(&own);
+    qkv_buffer_free(&own);
     return status;
 }
 
 static void memory_that_runs_out_is_reported(void **state)
 {
     (void)state;
-    qkv_text_free(&text);
+    qkv_buffer_free(&text);
     assert_true(each_allocation_fails(give_each) > 4);
 }
 
@@ -217,13 +217,13 @@ static void hidden_cells_are_marked(void **state)
         .size = sizeof o, .rows = 2, .columns = 2, .row_names = both, .column_names = both, .hidden = hidden
     };
     for (int colour = 0; colour < 2; colour++) {
-        qkv_text shown = { 0 };
+        qkv_buffer shown = { 0 };
         assert_int_equal(qkv_heatmap_text(cells, &o, &(qkv_screen_opts){ .colour = colour }, &shown), QKV_OK);
         const char *mark = strstr(shown.data, "//");
         assert_true(mark && mark < strstr(shown.data, "\n    bb")); /* in the first row, */
         assert_non_null(mark = strstr(mark + 2, "// masked"));      /* and then where it is explained */
         assert_null(strstr(mark + 2, "//"));
-        qkv_text_free(&shown);
+        qkv_buffer_free(&shown);
     }
 }
 

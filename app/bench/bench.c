@@ -108,7 +108,7 @@ qkv_status qkv__bench_measure(const qkv__bench *b, qkv_bench_row row, qkv__bench
     qkv__usage usage;
     double duration = 0;
     row.kind = b->kind;
-    row.threads = qkv_threads();
+    row.threads = qkv_num_threads();
     qkv_bench_peak(); /* here too: it keeps the best, and one look may fall into a moment in which a core is away */
     qkv_status status = row.bytes > 0 ? qkv__reading_begin(&read.block, (size_t)row.block) : QKV_OK;
     qkv__usage_begin(&usage);
@@ -205,7 +205,7 @@ static void put_json(qkv__out *out, const qkv_bench_row *r)
     qkv__out_printf(out, ", \"busy\": %s}", r->is_busy ? "true" : "false");
 }
 
-qkv_status qkv_bench_text(const qkv_bench_row *row, int json, qkv_text *out)
+qkv_status qkv_bench_text(const qkv_bench_row *row, int json, qkv_buffer *out)
 {
     if (!row || !out) return qkv__fail(QKV_USAGE, "bench: a row and a place for its text are needed");
     qkv__out to = qkv__out_begin(out);

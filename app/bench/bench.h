@@ -79,7 +79,7 @@ QKV_API qkv_status qkv_bench(qkv_bench_kind kind, const qkv_bench_opts *opts, qk
 /* A row as a line of text in *out, which is yours, without a newline: columns under qkv_bench_heading(), static text; or with
  * json as a JSON object with all of it, and "per_second" (best and median), "operations_per_second", "share_of_peak" and
  * "share_of_bandwidth". USAGE for NULL; MEMORY. */
-QKV_API qkv_status qkv_bench_text(const qkv_bench_row *row, int json, qkv_text *out);
+QKV_API qkv_status qkv_bench_text(const qkv_bench_row *row, int json, qkv_buffer *out);
 QKV_API const char *qkv_bench_heading(void);
 
 /* Operations a second, two a multiply-add, that all threads reach in registers; and bytes a second that they read, again and

@@ -15,16 +15,16 @@
 enum { LENGTH = 15, SENTENCES = 256, AROUND = 2 };
 
 /* The shape of MiniLM, as sentence encoders have it. */
-static const qkv_transformer_opts minilm = { .vocabulary = 30522,
-                                             .encoder_layers = 6,
-                                             .dim = 384,
-                                             .heads = 12,
-                                             .d_ff = 1536,
-                                             .activation = QKV_ACTIVATION_GELU,
-                                             .positions = QKV_POSITION_LEARNED,
-                                             .max_positions = 512,
-                                             .embed_norm = 1,
-                                             .unscaled = 1 };
+static const qkv_config minilm = { .vocabulary = 30522,
+                                   .encoder_layers = 6,
+                                   .dim = 384,
+                                   .heads = 12,
+                                   .d_ff = 1536,
+                                   .activation = QKV_ACTIVATION_GELU,
+                                   .positions = QKV_POSITION_LEARNED,
+                                   .max_positions = 512,
+                                   .embed_norm = 1,
+                                   .unscaled = 1 };
 static const char *const words[] = { "the", "people", "of", "a", "small", "town", "like", "to", "walk", "and", "talk", "by" };
 enum { WORDS = sizeof words / sizeof *words };
 
@@ -38,18 +38,18 @@ static qkv_status embed_once(void *work, double *aside)
 {
     (void)aside;
     embedding *e = work;
-    return qkv_embed_texts(e->m, &e->texts, NULL, &e->vectors);
+    return qkv_embed(e->m, &e->texts, NULL, &e->vectors);
 }
 
 /* The words, again and again, until they make so many tokens; *tokens then says how many they are. */
-static qkv_status make_sentence(const qkv_tokenizer *t, int64_t wanted, qkv_text *out, int64_t *tokens)
+static qkv_status make_sentence(const qkv_tokenizer *t, int64_t wanted, qkv_buffer *out, int64_t *tokens)
 {
     qkv_ids ids = { 0 };
     qkv_status status = QKV_OK;
     *tokens = 0;
     for (int64_t i = 0; *tokens < wanted && !status; i++) {
-        if (i) status = qkv__text_put(out, " ", 1);
-        if (!status) status = qkv__text_put(out, words[i % WORDS], strlen(words[i % WORDS]));
+        if (i) status = qkv__buffer_put(out, " ", 1);
+        if (!status) status = qkv__buffer_put(out, words[i % WORDS], strlen(words[i % WORDS]));
         if (!status) status = qkv_tokenizer_encode(t, out->data, out->length, NULL, &ids);
         *tokens = (int64_t)ids.n;
     }
@@ -78,28 +78,28 @@ static qkv_status measure_sentences(const qkv__bench *b, embedding *e, const cha
 
 static qkv_status measure_embedding(const qkv__bench *b, const qkv_model *m)
 {
-    const qkv_transformer_opts *x = qkv_transformer_options(qkv_model_transformer(m));
+    const qkv_config *x = qkv_transformer_options(qkv_model_transformer(m));
     const qkv_tokenizer *t = qkv_model_source_tokenizer(m);
     if (!x->encoder_layers || !t) return qkv__fail(QKV_USAGE, "bench: to embed, the model needs an encoder and a tokenizer");
     embedding e = { .m = m };
-    qkv_text sentence = { 0 };
+    qkv_buffer sentence = { 0 };
     int64_t tokens, wanted = qkv__max(1, (b->o.length ? b->o.length : LENGTH) - AROUND);
     qkv_status status = make_sentence(t, wanted, &sentence, &tokens);
     if (!status) status = measure_sentences(b, &e, sentence.data, tokens);
-    qkv_text_free(&sentence);
+    qkv_buffer_free(&sentence);
     return status;
 }
 
 qkv_status qkv__bench_embedding(const qkv__bench *b)
 {
-    qkv_text all = { 0 };
+    qkv_buffer all = { 0 };
     qkv_status status = QKV_OK;
     for (int i = 0; i < WORDS && !status; i++) {
-        status = qkv__text_put(&all, words[i], strlen(words[i]));
-        if (!status) status = qkv__text_put(&all, " ", 1);
+        status = qkv__buffer_put(&all, words[i], strlen(words[i]));
+        if (!status) status = qkv__buffer_put(&all, " ", 1);
     }
     qkv_model *m = status ? NULL : qkv__bench_model(b, &minilm, all.data);
-    qkv_text_free(&all);
+    qkv_buffer_free(&all);
     if (!m) return status ? status : qkv_error_status();
     status = measure_embedding(b, m);
     qkv_model_free(m);

@@ -13,17 +13,17 @@
 enum { PROMPT = 512, NEW_TOKENS = 64 };
 
 /* 134 million parameters; the shape of a small Llama. */
-static const qkv_transformer_opts llama = { .vocabulary = 32000,
-                                            .decoder_layers = 12,
-                                            .dim = 768,
-                                            .heads = 12,
-                                            .d_ff = 2048,
-                                            .pre_norm = 1,
-                                            .norm = QKV_NORM_RMS,
-                                            .activation = QKV_ACTIVATION_SILU_GATED,
-                                            .positions = QKV_POSITION_ROTARY,
-                                            .no_bias = 1,
-                                            .untied = 1 };
+static const qkv_config llama = { .vocabulary = 32000,
+                                  .decoder_layers = 12,
+                                  .dim = 768,
+                                  .heads = 12,
+                                  .d_ff = 2048,
+                                  .pre_norm = 1,
+                                  .norm = QKV_NORM_RMS,
+                                  .activation = QKV_ACTIVATION_SILU_GATED,
+                                  .positions = QKV_POSITION_ROTARY,
+                                  .no_bias = 1,
+                                  .untied = 1 };
 
 typedef struct generation {
     qkv_session *session;
@@ -52,7 +52,7 @@ static qkv_status write_tokens(void *work, double *aside)
 }
 
 /* Lengths that are not given fit the positions that there are. */
-static void choose_lengths(const qkv__bench *b, const qkv_transformer_opts *t, generation *g)
+static void choose_lengths(const qkv__bench *b, const qkv_config *t, generation *g)
 {
     int64_t most = qkv_transformer_max_positions(t);
     g->rows = b->o.batch ? b->o.batch : 1;
@@ -109,7 +109,7 @@ qkv_status qkv__bench_generation(const qkv__bench *b)
 {
     generation g = { 0 };
     qkv_model *m = qkv__bench_model(b, &llama, NULL);
-    const qkv_transformer_opts *t = m ? qkv_transformer_options(qkv_model_transformer(m)) : NULL;
+    const qkv_config *t = m ? qkv_transformer_options(qkv_model_transformer(m)) : NULL;
     qkv_status status = m ? QKV_OK : qkv_error_status();
     if (m && (t->encoder_layers || !t->decoder_layers))
         status = qkv__fail(QKV_USAGE, "bench: to generate, the model must be a decoder alone");

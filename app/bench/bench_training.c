@@ -16,7 +16,7 @@ typedef struct setting {
 static const setting settings[] = { { "small", 8000, 64, 24 }, { "base", 32000, 32, 32 } };
 
 /* Multiply-adds of the products of one forward, twice; backward has twice as many. Causal attention counts half. */
-static double step_operations(const setting *s, const qkv_transformer_opts *o)
+static double step_operations(const setting *s, const qkv_config *o)
 {
     double d = (double)o->dim, tokens = (double)(s->pairs * s->length), inner = 2 * d * (double)o->d_ff;
     double layers = (double)o->encoder_layers * (4 * d * d + inner) + (double)o->decoder_layers * (8 * d * d + inner);
@@ -24,14 +24,14 @@ static double step_operations(const setting *s, const qkv_transformer_opts *o)
     return 2 * 3 * tokens * (layers + scores + d * (double)s->vocabulary);
 }
 
-static qkv_status add_pairs(qkv_pairs *p, const setting *s)
+static qkv_status add_pairs(qkv_dataset *p, const setting *s)
 {
     size_t n = (size_t)s->length, bytes = sizeof(int32_t) * n;
     int32_t *ids = qkv__alloc(bytes);
     qkv_status status = ids ? QKV_OK : QKV_MEMORY;
     for (int64_t i = 0; i < s->pairs && !status; i++) {
-        qkv__some_ids(ids, s->length, s->vocabulary - i);  /* others for each */
-        status = qkv_pairs_add(p, ids, n - 1, ids, n - 1); /* the end makes it whole */
+        qkv__some_ids(ids, s->length, s->vocabulary - i);        /* others for each */
+        status = qkv_dataset_add_ids(p, ids, n - 1, ids, n - 1); /* the end makes it whole */
     }
     qkv__release(ids, bytes);
     return status;
@@ -43,7 +43,7 @@ static qkv_status step_once(void *work, double *aside)
     return qkv_trainer_step(work, NULL);
 }
 
-static qkv_status measure_steps(const qkv__bench *b, const setting *s, const qkv_transformer_opts *o, const qkv_pairs *pairs)
+static qkv_status measure_steps(const qkv__bench *b, const setting *s, const qkv_config *o, const qkv_dataset *pairs)
 {
     const qkv_trainer_opts opts = { .optimizer = &(qkv_optimizer_opts){ .rule = QKV_OPTIMIZER_ADAM },
                                     .batches = &(qkv_batch_opts){ .max_tokens = s->pairs * s->length, .end = 1 },
@@ -60,15 +60,15 @@ static qkv_status measure_steps(const qkv__bench *b, const setting *s, const qkv
 
 static qkv_status measure_setting(const qkv__bench *b, setting s)
 {
-    qkv_transformer_opts o = QKV_OPTS(qkv_transformer_opts);
+    qkv_config o = QKV_OPTS(qkv_config);
     if (b->o.batch) s.pairs = b->o.batch;
     if (b->o.length) s.length = b->o.length;
-    qkv_pairs *pairs = qkv_pairs_new();
-    qkv_status status = pairs ? qkv_transformer_preset(s.preset, s.vocabulary, &o) : QKV_MEMORY;
+    qkv_dataset *pairs = qkv_dataset_new();
+    qkv_status status = pairs ? qkv_config_preset(s.preset, s.vocabulary, &o) : QKV_MEMORY;
     o.dropout = o.attention_dropout = o.ffn_dropout = 0.1f;
     if (!status) status = add_pairs(pairs, &s);
     if (!status) status = measure_steps(b, &s, &o, pairs);
-    qkv_pairs_free(pairs);
+    qkv_dataset_free(pairs);
     return status;
 }
 

@@ -24,7 +24,7 @@ static qkv_status search_once(void *work, double *aside)
 {
     (void)aside;
     translation *t = work;
-    return qkv_search(t->m, t->ids, t->sentences, t->length, NULL, &t->o, &t->found);
+    return qkv_beam_search(t->m, t->ids, t->sentences, t->length, NULL, &t->o, &t->found);
 }
 
 static qkv_status measure_search(const qkv__bench *b, translation *t)
@@ -59,7 +59,7 @@ static qkv_status measure_searches(const qkv__bench *b, translation *t)
 
 static qkv_status measure_translator(const qkv__bench *b, const qkv_model *m)
 {
-    const qkv_transformer_opts *x = qkv_transformer_options(qkv_model_transformer(m));
+    const qkv_config *x = qkv_transformer_options(qkv_model_transformer(m));
     if (!x->encoder_layers || !x->decoder_layers)
         return qkv__fail(QKV_USAGE, "bench: to translate, the model needs an encoder and a decoder");
     int64_t most = qkv_transformer_max_positions(x), target = b->o.new_tokens ? b->o.new_tokens : TARGET;
@@ -78,8 +78,8 @@ static qkv_status measure_translator(const qkv__bench *b, const qkv_model *m)
 
 qkv_status qkv__bench_translation(const qkv__bench *b)
 {
-    qkv_transformer_opts base = QKV_OPTS(qkv_transformer_opts);
-    qkv_status status = qkv_transformer_preset("base", 32000, &base);
+    qkv_config base = QKV_OPTS(qkv_config);
+    qkv_status status = qkv_config_preset("base", 32000, &base);
     qkv_model *m = status ? NULL : qkv__bench_model(b, &base, NULL);
     if (!m) return status ? status : qkv_error_status();
     status = measure_translator(b, m);

@@ -23,7 +23,7 @@ static void do_multiply_adds(void *work, int64_t task, void *scratch)
 static double multiply_adds_a_second(void)
 {
     enum { PIECES = 16 };
-    int64_t tasks = (int64_t)PIECES * qkv_threads();
+    int64_t tasks = (int64_t)PIECES * qkv_num_threads();
     double done[PIECES * QKV_MAX_THREADS], amount = 0, begin = qkv__seconds();
     if (qkv__parallel(tasks, 0, do_multiply_adds, done)) return 0;
     double time = qkv__seconds() - begin;
@@ -38,7 +38,7 @@ double qkv_bench_peak(void)
     static double best;
     static int threads;
     static const char *isa;
-    if (threads != qkv_threads() || isa != qkv_isa()) best = 0, threads = qkv_threads(), isa = qkv_isa();
+    if (threads != qkv_num_threads() || isa != qkv_isa()) best = 0, threads = qkv_num_threads(), isa = qkv_isa();
     for (int i = 0; i < TRIALS; i++) {
         double now = multiply_adds_a_second();
         if (now > best) best = now;

@@ -78,7 +78,7 @@ qkv_status qkv__bench_embedding(const qkv__bench *b);
 
 /* The model of the options' folder; without one a model of this shape with random weights and, where there are words, a
  * tokenizer that has each of them (parted by spaces) for a token. NULL with the error. */
-qkv_model *qkv__bench_model(const qkv__bench *b, const qkv_transformer_opts *shape, const char *words);
+qkv_model *qkv__bench_model(const qkv__bench *b, const qkv_config *shape, const char *words);
 
 /* Multiply-adds that a token costs in weights, and the bytes of these weights. */
 typedef struct qkv__weights {

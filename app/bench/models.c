@@ -16,13 +16,13 @@ static qkv_tokenizer *tokenizer_of(const char *words)
 {
     qkv_word_counts *w = qkv_word_counts_new_of(QKV_TOKEN_WORDS);
     qkv_status status = w ? qkv_word_counts_add(w, words, strlen(words)) : QKV_MEMORY;
-    const qkv_bpe_opts opts = { .vocabulary = 8000, .min_count = 1 };
+    const qkv_tokenizer_opts opts = { .vocabulary = 8000, .min_count = 1 };
     qkv_tokenizer *t = status ? NULL : qkv_tokenizer_train(w, &opts);
     qkv_word_counts_free(w);
     return t;
 }
 
-static qkv_status save_random_model(const qkv_transformer_opts *shape, const char *words, const char *folder)
+static qkv_status save_random_model(const qkv_config *shape, const char *words, const char *folder)
 {
     qkv_model *m = qkv_model_new(shape, 1);
     qkv_tokenizer *t = m && words ? tokenizer_of(words) : NULL;
@@ -53,7 +53,7 @@ static qkv_model *load_bench_model(const qkv__bench *b, const char *folder)
     return qkv_model_load_with(folder, &o);
 }
 
-qkv_model *qkv__bench_model(const qkv__bench *b, const qkv_transformer_opts *shape, const char *words)
+qkv_model *qkv__bench_model(const qkv__bench *b, const qkv_config *shape, const char *words)
 {
     char folder[2048];
     if (b->o.folder) return load_bench_model(b, b->o.folder);

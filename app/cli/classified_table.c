@@ -33,7 +33,7 @@ typedef struct table_work {
     bool is_raw, is_open, has_mark; /* is_raw: fields are written as they are */
     bool is_reported;               /* the error */
     qkv_matrix found;
-    qkv_text said;
+    qkv_buffer said;
 } table_work;
 
 /* ---- paths ---- */
@@ -142,13 +142,13 @@ static void put_name(const table_work *w, const char *base)
 static bool has_classes(const table_work *w)
 {
     return w->task->said->all && qkv_model_label(w->task->model, 1) &&
-           qkv_model_info_of(w->task->model)->problem != QKV_PROBLEM_NUMBER;
+           qkv_model_get_info(w->task->model)->problem != QKV_PROBLEM_NUMBER;
 }
 
 static void put_header(const table_work *w)
 {
     const qkv_model *m = w->task->model;
-    bool is_number = qkv_model_info_of(m)->problem == QKV_PROBLEM_NUMBER;
+    bool is_number = qkv_model_get_info(m)->problem == QKV_PROBLEM_NUMBER;
     put_columns(w, &w->header);
     put_name(w, "prediction");
     if (!is_number) put_name(w, "probability");
@@ -172,7 +172,7 @@ static int split_said(char *text, char *parts[MOST_PARTS])
 
 static bool is_scored(const table_work *w) /* one label, and a logit */
 {
-    return !qkv_model_label(w->task->model, 1) && qkv_model_info_of(w->task->model)->problem == QKV_PROBLEM_ONE_LABEL;
+    return !qkv_model_label(w->task->model, 1) && qkv_model_get_info(w->task->model)->problem == QKV_PROBLEM_ONE_LABEL;
 }
 
 /* row NULL: the text is empty. */
@@ -180,7 +180,7 @@ static void put_cells(table_work *w, const float *row)
 {
     char *parts[MOST_PARTS], text[4096] = "";
     const qkv_model *m = w->task->model;
-    const qkv_model_info *info = qkv_model_info_of(m);
+    const qkv_model_info *info = qkv_model_get_info(m);
     int n = row ? split_said(w->said.data, parts) : 0, step = info->problem == QKV_PROBLEM_NUMBER ? 1 : is_scored(w) ? 3 : 2;
     for (int k = 0; k < step; k++) { /* of several labels, all in one cell */
         size_t used = 0;
@@ -226,7 +226,7 @@ static void put_object(table_work *w, const table_row *r, const float *row)
 {
     static const char *const names[] = { "prediction", "probability", "logit" };
     char *parts[MOST_PARTS], *object = r->columns[0];
-    qkv_problem problem = qkv_model_info_of(w->task->model)->problem;
+    qkv_problem problem = qkv_model_get_info(w->task->model)->problem;
     int n = row ? split_said(w->said.data, parts) : 0, step = problem == QKV_PROBLEM_NUMBER ? 1 : is_scored(w) ? 3 : 2;
     char *end = strrchr(object, '}');
     *end = '\0';
@@ -346,7 +346,7 @@ qkv_status classify_table(const table_task *task, int64_t *cut)
     if (!status) {
         const char *path = w.in.file == stdin ? "/dev/stdin" : streams.input;
         w.has_mark = has_mark(&w.in);
-        status = qkv_labelled_read(path, task->how, take_row, &w, &read);
+        status = qkv_read_labelled(path, task->how, take_row, &w, &read);
         if (status) tell_repaired(path, read.repaired, read.first_repaired); /* it may be the cause */
         if (status && !w.is_reported && !ferror(stdout)) library_failed();
         qkv_status last = !w.is_reported && (w.n_rows || (!status && !w.is_open)) ? classify_rows(&w) : QKV_OK;
@@ -359,7 +359,7 @@ qkv_status classify_table(const table_task *task, int64_t *cut)
     free_row(&w.header);
     close_texts(&w.in);
     qkv_matrix_free(&w.found);
-    qkv_text_free(&w.said);
+    qkv_buffer_free(&w.said);
     *cut = w.cut;
     return status;
 }

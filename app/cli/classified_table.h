@@ -8,7 +8,7 @@
 typedef struct table_task {
     const qkv_model *model;
     const qkv_labelled_opts *how; /* how the rows are read */
-    const qkv_reading_opts *reading;
+    const qkv_encoder_opts *reading;
     const qkv_classified_opts *said;
     int batch;
     bool is_quiet;

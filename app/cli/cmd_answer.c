@@ -36,14 +36,14 @@ static const option options[] = {
 
 typedef struct work {
     qkv_model *model;
-    qkv_text context;
+    qkv_buffer context;
     qkv_answers found;
 } work;
 
 static qkv_status answer_question(void *data, const text_stream *in, char *question, size_t length)
 {
     work *w = data;
-    qkv_text text = { 0 };
+    qkv_buffer text = { 0 };
     const qkv_answer_opts opts = { .n_best = given.n_best,
                                    .max_length = given.max_length,
                                    .overlap = given.overlap,
@@ -62,9 +62,9 @@ static qkv_status answer_question(void *data, const text_stream *in, char *quest
 }
 
 /* U+FFFD will stand in for what is not UTF-8. */
-static void check_context(const qkv_text *context)
+static void check_context(const qkv_buffer *context)
 {
-    size_t good = qkv_utf8_check(context->data, context->length);
+    size_t good = qkv_utf8_valid(context->data, context->length);
     int64_t line = 1;
     for (size_t i = 0; i < good; i++) line += context->data[i] == '\n';
     if (good < context->length) tell_repaired(given.context, 1, line);
@@ -74,7 +74,7 @@ static qkv_status run_answer(void)
 {
     work w = { 0 };
     text_stream in = { 0 };
-    qkv_status status = load_model_for(given.model, QKV_ABILITY_ANSWER, &w.model);
+    qkv_status status = load_model_for(given.model, QKV_CAN_ANSWER, &w.model);
     if (!status && qkv_text_read(given.context, 0, &w.context)) status = library_failed();
     if (!status) check_context(&w.context);
     if (!status) status = open_texts(&in);
@@ -82,7 +82,7 @@ static qkv_status run_answer(void)
     if (!status) status = each_line(&in, answer_question, &w);
     close_texts(&in);
     qkv_answers_free(&w.found);
-    qkv_text_free(&w.context);
+    qkv_buffer_free(&w.context);
     qkv_model_free(w.model);
     return status;
 }

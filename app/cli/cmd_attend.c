@@ -69,7 +69,7 @@ static const option options[] = {
 
 typedef struct work {
     qkv_model *model, *other;
-    qkv_text text; /* as it was read, when it was no argument */
+    qkv_buffer text; /* as it was read, when it was no argument */
     qkv_attention_capture attended, minus;
     qkv_attention_maps_opts choice;
     qkv_attention_maps maps;
@@ -147,14 +147,14 @@ static qkv_status load_work(work *w)
     qkv_status status = load_touched_model(given.model, 0, &w->model);
     if (!status && given.other) status = load_model(given.other, &w->other);
     if (status || !given.other) return status;
-    const qkv_transformer_opts *a = qkv_transformer_options(qkv_model_transformer(w->model)),
-                               *b = qkv_transformer_options(qkv_model_transformer(w->other));
+    const qkv_config *a = qkv_transformer_options(qkv_model_transformer(w->model)),
+                     *b = qkv_transformer_options(qkv_model_transformer(w->other));
     status = check_same(N_("encoder layers"), a->encoder_layers, b->encoder_layers);
     if (!status) status = check_same(N_("decoder layers"), a->decoder_layers, b->decoder_layers);
     if (!status) status = check_same(N_("heads"), a->heads, b->heads);
     if (!status)
-        status = check_same(N_("tokens"), qkv_tokenizer_size(qkv_model_source_tokenizer(w->model)),
-                            qkv_tokenizer_size(qkv_model_source_tokenizer(w->other)));
+        status = check_same(N_("tokens"), qkv_tokenizer_vocab_size(qkv_model_source_tokenizer(w->model)),
+                            qkv_tokenizer_vocab_size(qkv_model_source_tokenizer(w->other)));
     return status;
 }
 
@@ -215,7 +215,7 @@ static qkv_status write_page(work *w)
 }
 
 /* Whose attention it is, for a line under a picture. */
-static qkv_status tell_origin(const work *w, qkv_text *note)
+static qkv_status tell_origin(const work *w, qkv_buffer *note)
 {
     enum { COLUMNS = 200, ROOM = 2048 };
     const char *text = given.text ? given.text : w->text.data;
@@ -228,7 +228,7 @@ static qkv_status tell_origin(const work *w, qkv_text *note)
 static qkv_status print_maps(const qkv_attention_maps *maps)
 {
     const qkv_screen_opts screen = this_screen();
-    qkv_text text = { 0 };
+    qkv_buffer text = { 0 };
     return print_text(given.json ? qkv_attention_maps_json(maps, &text) : qkv_attention_maps_text(maps, &screen, &text), &text);
 }
 
@@ -238,15 +238,15 @@ static qkv_status show_attention_maps(work *w)
     w->choice.minus_name = given.other;
     if (qkv_attention_maps_make(&w->attended, &w->choice, &w->maps)) return library_failed();
     if (!given.out) return print_maps(&w->maps);
-    qkv_text note = { 0 };
+    qkv_buffer note = { 0 };
     bool failed = tell_origin(w, &note) || qkv_attention_maps_write(given.out, &w->maps, note.data);
-    qkv_text_free(&note);
+    qkv_buffer_free(&note);
     return failed ? library_failed() : QKV_OK;
 }
 
 static qkv_status print_ranks(const work *w)
 {
-    qkv_text text = { 0 };
+    qkv_buffer text = { 0 };
     return print_text(qkv_attention_rank_text(&w->attended, w->choice.kind, (qkv_head_measure)given.by, given.json, &text),
                       &text);
 }
@@ -264,7 +264,7 @@ static void free_attended(work *w)
     qkv_attention_maps_free(&w->maps);
     qkv_attention_capture_free(&w->attended);
     qkv_attention_capture_free(&w->minus);
-    qkv_text_free(&w->text);
+    qkv_buffer_free(&w->text);
     qkv_model_free(w->model);
     qkv_model_free(w->other);
 }

@@ -53,7 +53,7 @@ static qkv_status compute(qkv_tape *t, const operands *o, qkv_mask mask)
     if (given.weights || print) opts.weights = &weights;
     qkv_tensor *y = qkv_attention_with(q, k, v, mask, &opts);
     if (qkv_tape_status(t)) return library_failed();
-    qkv_status status = check_finite(_("the output"), qkv_data(y), qkv_count(y));
+    qkv_status status = check_finite(_("the output"), qkv_tensor_data(y), qkv_tensor_count(y));
     result output = drop_dims(y, given.heads && no_batch, false);
     result shares = drop_dims(weights, no_batch, !given.heads && o->q.ndim < 4);
     if (!status) status = write_result(given.out, &output, given.quiet);

@@ -47,11 +47,11 @@ static void print_heading(const qkv_bench_row *row)
 static qkv_status print_row(void *data, const qkv_bench_row *row)
 {
     (void)data;
-    qkv_text text = { 0 };
+    qkv_buffer text = { 0 };
     qkv_status status = qkv_bench_text(row, given.json, &text);
     if (!status && !given.json) print_heading(row);
     if (!status) puts(text.data), fflush(stdout);
-    qkv_text_free(&text);
+    qkv_buffer_free(&text);
     return status;
 }
 
@@ -77,10 +77,9 @@ static qkv_status find_kinds(unsigned *wanted)
     qkv_model *m;
     qkv_status status = load_model(given.model, &m);
     if (status) return status;
-    int can = qkv_model_info_of(m)->can;
-    *wanted = (can & QKV_ABILITY_TRANSLATE ? 1u << QKV_BENCH_TRANSLATE : 0) |
-              (can & QKV_ABILITY_GENERATE ? 1u << QKV_BENCH_GENERATE : 0) |
-              (can & QKV_ABILITY_EMBED ? 1u << QKV_BENCH_EMBED : 0);
+    int can = qkv_model_get_info(m)->can;
+    *wanted = (can & QKV_CAN_TRANSLATE ? 1u << QKV_BENCH_TRANSLATE : 0) |
+              (can & QKV_CAN_GENERATE ? 1u << QKV_BENCH_GENERATE : 0) | (can & QKV_CAN_EMBED ? 1u << QKV_BENCH_EMBED : 0);
     qkv_model_free(m);
     return QKV_OK;
 }

@@ -111,11 +111,11 @@ static void say(talk *t, const char *text, size_t length)
 
 static qkv_status save(const talk *t, const char *path)
 {
-    qkv_text all = { 0 };
+    qkv_buffer all = { 0 };
     if (!*path) return fail(QKV_USAGE, "/save needs the name of a file");
-    qkv_status status = qkv_chat_json(t->chat, &all);
+    qkv_status status = qkv_chat_to_json(t->chat, &all);
     if (!status) status = qkv_file_write(path, all.data, all.length);
-    qkv_text_free(&all);
+    qkv_buffer_free(&all);
     if (status) return library_failed();
     fprintf(stderr, _("(%lld messages are in %s)\n"), (long long)qkv_chat_messages(t->chat), path);
     return QKV_OK;
@@ -124,13 +124,13 @@ static qkv_status save(const talk *t, const char *path)
 /* Instead of the conversation so far. */
 static qkv_status load(talk *t, const char *path)
 {
-    qkv_text all = { 0 };
+    qkv_buffer all = { 0 };
     if (!*path) return fail(QKV_USAGE, "/load needs the name of a file");
     if (qkv_text_read(path, 0, &all)) return library_failed();
     bool is_json = all.length && (*all.data == '[' || *all.data == '{');
-    qkv_status status = is_json ? qkv_chat_set(t->chat, all.data, all.length)
+    qkv_status status = is_json ? qkv_chat_from_json(t->chat, all.data, all.length)
                                 : fail(QKV_FORMAT, "%s: no conversation in JSON", path);
-    qkv_text_free(&all);
+    qkv_buffer_free(&all);
     if (status) return is_json ? library_failed() : status;
     fprintf(stderr, _("(%lld messages from %s)\n"), (long long)qkv_chat_messages(t->chat), path);
     return QKV_OK;
@@ -151,10 +151,11 @@ static qkv_status run_slash(talk *t, const char *line)
         return qkv_chat_set_system(t->chat, rest, strlen(rest)) ? library_failed() : QKV_OK;
     if ((rest = argument_of(line, "/save"))) return save(t, rest);
     if ((rest = argument_of(line, "/load"))) return load(t, rest);
-    if (argument_of(line, "/reset")) return qkv_chat_reset(t->chat), QKV_OK;
+    if (argument_of(line, "/reset")) return qkv_chat_clear(t->chat), QKV_OK;
     if (argument_of(line, "/exit")) return t->has_ended = true, QKV_OK;
     if (!argument_of(line, "/help"))
-        return fail(QKV_USAGE, "\"%.*s\" is no command: /system, /reset, /save, /load, /exit, /help; // begins a message with a slash",
+        return fail(QKV_USAGE,
+                    "\"%.*s\" is no command: /system, /reset, /save, /load, /exit, /help; // begins a message with a slash",
                     (int)strcspn(line, " "), line);
     fputs(_("/system TEXT  set the system message; without TEXT remove it\n"
             "/reset        forget all messages but the system message\n"
@@ -204,7 +205,7 @@ static qkv_status run_chat(void)
     o.context = given.context;
     o.is_stopped = is_interrupted;
     qkv_status status = check_sampling();
-    if (!status) status = load_model_for(given.model, QKV_ABILITY_GENERATE, &m);
+    if (!status) status = load_model_for(given.model, QKV_CAN_GENERATE, &m);
     if (status) return status;
     t.opts = sampling_options(m);
     t.opts.no_log_p = 1;

@@ -67,15 +67,15 @@ typedef struct work {
     const char **pairs; /* the second texts of a group of lines, and their lengths */
     size_t *pair_lengths;
     qkv_matrix found;
-    qkv_text text;
+    qkv_buffer text;
     int64_t cut, empty;
     json_t *record; /* of the training */
     bool is_table;  /* the lines are a table */
 } work;
 
-static qkv_reading_opts reading_opts(void)
+static qkv_encoder_opts reading_opts(void)
 {
-    return (qkv_reading_opts){ .max_length = given.max_length, .windows = given.windows };
+    return (qkv_encoder_opts){ .max_length = given.max_length, .windows = given.windows };
 }
 
 /* ---- lines in, labels out ---- */
@@ -134,7 +134,7 @@ static qkv_status classify_group(void *data, line_group *g)
                               .lengths = g->lengths,
                               .pair_lengths = w->pair_lengths,
                               .n = g->n };
-    const qkv_reading_opts opts = reading_opts();
+    const qkv_encoder_opts opts = reading_opts();
     if (!g->n) return split;
     if (qkv_classify(w->model, &texts, &opts, &w->found)) return library_failed();
     w->cut += w->found.cut;
@@ -192,7 +192,7 @@ static qkv_labelled_opts labelled_opts(work *w)
 static qkv_status classify_columns(work *w)
 {
     const qkv_labelled_opts labelled = labelled_opts(w);
-    const qkv_reading_opts reading = reading_opts();
+    const qkv_encoder_opts reading = reading_opts();
     const qkv_classified_opts said = { .size = sizeof said, .threshold = threshold(), .all = given.all, .json = given.json };
     return classify_table(&(table_task){ .model = w->model,
                                          .how = &labelled,
@@ -207,13 +207,13 @@ static qkv_status classify_columns(work *w)
 
 static qkv_status print_scores(const qkv_confusion *c)
 {
-    qkv_text text = { 0 };
+    qkv_buffer text = { 0 };
     qkv_status status = print_text(qkv_classes_text(c->counts, c->classes, c->labels, given.json, &text), &text);
     if (!status && !given.json && c->classes > 20) puts(_("\nconfusion: more than 20 classes; see --confusion"));
     if (status || !given.confusion) return status;
     status = qkv_classes_csv(c->counts, c->classes, c->labels, &text);
     if (!status) status = qkv_file_write(given.confusion, text.data, text.length);
-    qkv_text_free(&text);
+    qkv_buffer_free(&text);
     return status ? library_failed() : QKV_OK;
 }
 
@@ -232,7 +232,7 @@ static qkv_status evaluate_others(work *w, const qkv_classify_labelled_opts *opt
 static qkv_status evaluate(work *w)
 {
     const qkv_labelled_opts labelled = labelled_opts(w);
-    const qkv_reading_opts reading = reading_opts();
+    const qkv_encoder_opts reading = reading_opts();
     const qkv_classify_labelled_opts opts = { .size = sizeof opts,
                                               .labelled = &labelled,
                                               .reading = &reading,
@@ -241,7 +241,7 @@ static qkv_status evaluate(work *w)
                                               .threshold = threshold(),
                                               .merge_labels = given.merge_labels };
     qkv_confusion c = { 0 };
-    if (qkv_model_info_of(w->model)->problem) return evaluate_others(w, &opts);
+    if (qkv_model_get_info(w->model)->problem) return evaluate_others(w, &opts);
     if (qkv_classify_labelled(w->model, given.eval, &opts, &c)) return library_failed();
     w->cut = c.cut;
     qkv_status status = open_results(NULL);
@@ -269,10 +269,10 @@ static qkv_status check_classify_options(work *w)
 
 static qkv_status load_classifier(work *w)
 {
-    qkv_status status = load_touched_model(given.model, QKV_ABILITY_CLASSIFY, &w->model);
-    if (!status && was_given("threshold") && qkv_model_info_of(w->model)->problem != QKV_PROBLEM_SEVERAL_LABELS)
+    qkv_status status = load_touched_model(given.model, QKV_CAN_CLASSIFY, &w->model);
+    if (!status && was_given("threshold") && qkv_model_get_info(w->model)->problem != QKV_PROBLEM_SEVERAL_LABELS)
         return fail(QKV_USAGE, "--threshold is for models of several labels a text, and %s is none", given.model);
-    if (status || !given.eval || qkv_model_label(w->model, 1) || qkv_model_info_of(w->model)->problem) return status;
+    if (status || !given.eval || qkv_model_label(w->model, 1) || qkv_model_get_info(w->model)->problem) return status;
     return fail(QKV_UNSUPPORTED, "%s has one label, and scores texts: --eval needs a model with two or more", given.model);
 }
 
@@ -289,7 +289,7 @@ static qkv_status run_classify(void)
         fprintf(stderr, _("qkv: classify: empty texts: %lld: no label\n"), (long long)w.empty);
     free(w.pairs), free(w.pair_lengths);
     qkv_matrix_free(&w.found);
-    qkv_text_free(&w.text);
+    qkv_buffer_free(&w.text);
     json_decref(w.record);
     qkv_model_free(w.model);
     return status;

@@ -58,11 +58,11 @@ static const option similar_options[] = {
 static qkv_status embed(const qkv_model *m, const lines *l, bool normalized, qkv_matrix *out)
 {
     const qkv_texts texts = { .texts = (const char *const *)l->at, .n = l->n };
-    const qkv_embed_opts opts = { .reading = &(qkv_reading_opts){ .max_length = given.max_length, .windows = given.windows },
+    const qkv_embed_opts opts = { .reading = &(qkv_encoder_opts){ .max_length = given.max_length, .windows = given.windows },
                                   .pooling = given.pooling == POOLING_CLS ? QKV_POOLING_FIRST : (qkv_pooling)given.pooling,
                                   .normalized = normalized,
                                   .as_published = !was_given("pooling") };
-    return qkv_embed_texts(m, &texts, &opts, out) ? library_failed() : QKV_OK;
+    return qkv_embed(m, &texts, &opts, out) ? library_failed() : QKV_OK;
 }
 
 /* ---- embed ---- */

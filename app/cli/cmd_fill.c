@@ -37,7 +37,7 @@ typedef struct work {
 
 static qkv_status print_filled_json(const qkv_filled *f, const char *text, size_t length)
 {
-    qkv_text json = { 0 };
+    qkv_buffer json = { 0 };
     fputs("{\"text\": ", stdout);
     put_json_text(text, length);
     fputs(", ", stdout);
@@ -48,7 +48,7 @@ static qkv_status print_filled_json(const qkv_filled *f, const char *text, size_
 static void print_lines(const work *w)
 {
     const qkv_filled *f = &w->found;
-    qkv_text shown = { 0 };
+    qkv_buffer shown = { 0 };
     for (int64_t i = 0; i < f->masks; i++) {
         if (i || w->number > 1) putchar('\n');
         for (int k = 0; k < f->n_best; k++) {
@@ -59,7 +59,7 @@ static void print_lines(const work *w)
             putchar('\n');
         }
     }
-    qkv_text_free(&shown);
+    qkv_buffer_free(&shown);
 }
 
 /* A line that cannot be filled is told of, and does not keep the next ones waiting. */
@@ -77,7 +77,7 @@ static qkv_status refuse_line(work *w, qkv_status status)
 
 static qkv_status fill_text(work *w, const char *text, size_t length)
 {
-    qkv_status status = qkv_fill(w->model, text, length, given.n_best, &w->found);
+    qkv_status status = qkv_fill_mask(w->model, text, length, given.n_best, &w->found);
     bool is_its_own = status == QKV_USAGE || status == QKV_LIMIT || status == QKV_FORMAT;
     if (status) return w->number && is_its_own ? refuse_line(w, status) : library_failed();
     if (given.json) status = print_filled_json(&w->found, text, length);
@@ -111,7 +111,7 @@ static qkv_status fill_texts(work *w)
 static qkv_status run_fill(void)
 {
     work w = { 0 };
-    qkv_status status = load_model_for(given.model, QKV_ABILITY_FILL, &w.model);
+    qkv_status status = load_model_for(given.model, QKV_CAN_FILL, &w.model);
     if (!status) status = fill_texts(&w);
     qkv_filled_free(&w.found);
     qkv_model_free(w.model);

@@ -67,7 +67,7 @@ static qkv_status read_side(const qkv_model *m, qkv_side which, side *s)
     if (s->ids_text) return parse_ids(s);
     if (s->text && !s->tokenizer) return fail(QKV_USAGE, "%s has no tokenizer: give --%s-ids", given.model, s->name);
     size_t length = s->text ? strlen(s->text) : 0;
-    if (s->tokenizer && qkv_model_read_side(m, which, s->text, length, given.raw, &s->ids)) return library_failed();
+    if (s->tokenizer && qkv_model_tokenize(m, which, s->text, length, given.raw, &s->ids)) return library_failed();
     return s->text || s->ids.n ? QKV_OK : fail(QKV_USAGE, "--%s or --%s-ids is missing", s->name, s->name);
 }
 
@@ -88,17 +88,17 @@ enum { SHOWN = 5 };
 
 static qkv_status print_likeliest(const float *logits, int64_t n, const qkv_tokenizer *t)
 {
-    qkv_text shown = { 0 };
+    qkv_buffer shown = { 0 };
     int64_t best[SHOWN];
     double p[SHOWN];
     int found = n < SHOWN ? (int)n : SHOWN;
-    if (qkv_likeliest(logits, n, found, best, p)) return library_failed();
+    if (qkv_top_k(logits, n, found, best, p)) return library_failed();
     puts(_("likeliest next"));
     for (int k = 0; k < found; k++) {
         bool is_known = t && !qkv_tokenizer_show(t, (int32_t)best[k], &shown);
         printf("%8lld  %.4f  %s\n", (long long)best[k], p[k], is_known ? shown.data : "");
     }
-    qkv_text_free(&shown);
+    qkv_buffer_free(&shown);
     return QKV_OK;
 }
 
@@ -111,7 +111,7 @@ static void print_shape(const char *name, int64_t rows, int64_t columns)
 static qkv_status write_tensor(const char *path, const qkv_tensor *x)
 {
     if (!path) return QKV_OK;
-    result r = drop_dims(x, qkv_ndim(x) > 2, false);
+    result r = drop_dims(x, qkv_tensor_ndim(x) > 2, false);
     return write_result(path, &r, given.quiet);
 }
 
@@ -120,11 +120,12 @@ static qkv_status write_layers(const char *path, const qkv_tape *t, int first, i
 {
     if (!path) return QKV_OK;
     const qkv_tensor *x = qkv_tape_hidden(t, first);
-    int64_t n = qkv_count(x);
+    int64_t n = qkv_tensor_count(x);
     float *all = malloc(sizeof *all * (size_t)n * (size_t)(layers + 1));
     if (!all) return fail(QKV_MEMORY, "out of memory");
-    for (int i = 0; i <= layers; i++) memcpy(all + i * n, qkv_data(qkv_tape_hidden(t, first + i)), sizeof *all * (size_t)n);
-    const result r = { 3, { layers + 1, qkv_dim(x, 1), qkv_dim(x, 2) }, all };
+    for (int i = 0; i <= layers; i++)
+        memcpy(all + i * n, qkv_tensor_data(qkv_tape_hidden(t, first + i)), sizeof *all * (size_t)n);
+    const result r = { 3, { layers + 1, qkv_tensor_dim(x, 1), qkv_tensor_dim(x, 2) }, all };
     qkv_status status = write_result(path, &r, given.quiet);
     free(all);
     return status;
@@ -138,14 +139,14 @@ typedef struct computed {
 /* BART's classifier reads what its decoder gives, which says no words. */
 static bool classifies_by_decoder(const qkv_model *m)
 {
-    const qkv_transformer_opts *o = qkv_transformer_options(qkv_model_transformer(m));
-    return o->encoder_layers && o->decoder_layers && !(qkv_model_info_of(m)->can & QKV_ABILITY_TRANSLATE);
+    const qkv_config *o = qkv_transformer_options(qkv_model_transformer(m));
+    return o->encoder_layers && o->decoder_layers && !(qkv_model_get_info(m)->can & QKV_CAN_TRANSLATE);
 }
 
 static bool has_logits(const qkv_model *m)
 {
     if (classifies_by_decoder(m)) return false;
-    return qkv_transformer_options(qkv_model_transformer(m))->decoder_layers || qkv_model_info_of(m)->can & QKV_ABILITY_FILL;
+    return qkv_transformer_options(qkv_model_transformer(m))->decoder_layers || qkv_model_get_info(m)->can & QKV_CAN_FILL;
 }
 
 static bool writes_files(void)
@@ -155,16 +156,18 @@ static bool writes_files(void)
 
 static qkv_status print_computed(const computed *x, const qkv_tokenizer *t)
 {
-    int64_t vocabulary = qkv_dim(x->logits, 2);
-    if (x->encoded) print_shape(N_("encoder"), qkv_dim(x->encoded, 1), qkv_dim(x->encoded, 2));
-    if (x->hidden) print_shape(N_("hidden"), qkv_dim(x->hidden, 1), qkv_dim(x->hidden, 2));
-    if (x->logits) print_shape(N_("logits"), qkv_dim(x->logits, 1), vocabulary);
-    if (x->classes) print_shape(N_("classes"), qkv_ndim(x->classes) > 2 ? qkv_dim(x->classes, 1) : 1, qkv_dim(x->classes, -1));
+    int64_t vocabulary = qkv_tensor_dim(x->logits, 2);
+    if (x->encoded) print_shape(N_("encoder"), qkv_tensor_dim(x->encoded, 1), qkv_tensor_dim(x->encoded, 2));
+    if (x->hidden) print_shape(N_("hidden"), qkv_tensor_dim(x->hidden, 1), qkv_tensor_dim(x->hidden, 2));
+    if (x->logits) print_shape(N_("logits"), qkv_tensor_dim(x->logits, 1), vocabulary);
+    if (x->classes)
+        print_shape(N_("classes"), qkv_tensor_ndim(x->classes) > 2 ? qkv_tensor_dim(x->classes, 1) : 1,
+                    qkv_tensor_dim(x->classes, -1));
     if (!x->logits) return QKV_OK;
-    return print_likeliest(qkv_data(x->logits) + (qkv_dim(x->logits, 1) - 1) * vocabulary, vocabulary, t);
+    return print_likeliest(qkv_tensor_data(x->logits) + (qkv_tensor_dim(x->logits, 1) - 1) * vocabulary, vocabulary, t);
 }
 
-static qkv_status write_computed(const computed *x, const qkv_tape *t, const qkv_transformer_opts *o)
+static qkv_status write_computed(const computed *x, const qkv_tape *t, const qkv_config *o)
 {
     int decoder = o->encoder_layers ? o->encoder_layers + 1 : 0; /* the first of its states */
     qkv_status status = write_tensor(given.encoder, x->encoded);
@@ -180,7 +183,7 @@ static qkv_status write_computed(const computed *x, const qkv_tape *t, const qkv
 static qkv_status compute(const qkv_model *m, const side *source, const int32_t *types, const side *target)
 {
     const qkv_transformer *x = qkv_model_transformer(m);
-    const qkv_transformer_opts *o = qkv_transformer_options(x);
+    const qkv_config *o = qkv_transformer_options(x);
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1, .keep_hidden = given.hidden_all || given.encoder_all });
     computed c = { 0 };
     if (!t) return library_failed();
@@ -202,7 +205,7 @@ static qkv_status compute(const qkv_model *m, const side *source, const int32_t 
     return status;
 }
 
-static qkv_status check_outputs(const qkv_model *m, const qkv_transformer_opts *o)
+static qkv_status check_outputs(const qkv_model *m, const qkv_config *o)
 {
     const char *files[] = { given.logits, given.hidden, given.encoder, given.classes, given.hidden_all, given.encoder_all };
     if ((given.encoder || given.encoder_all) && !o->encoder_layers)
@@ -221,7 +224,7 @@ static qkv_status run_forward(void)
     qkv_model *m;
     qkv_status loaded = load_model(given.model, &m);
     if (loaded) return loaded;
-    const qkv_transformer_opts *o = qkv_transformer_options(qkv_model_transformer(m));
+    const qkv_config *o = qkv_transformer_options(qkv_model_transformer(m));
     side source = { .name = "source",
                     .option = "--source-ids",
                     .is_there = o->encoder_layers > 0,

@@ -22,8 +22,8 @@ static const option options[] = {
     WEIGHT_ROWS(INPUT_GROUP),
     TOUCH_ROWS,
     TEXT_ROWS(INPUT_GROUP),
-    { "prompt", 'p', .group = INPUT_GROUP, .value = "TEXT", .help = "the prompt, the same as TEXT",
-      .text = &given.prompt, .may_be_empty = true },
+    { "prompt", 'p', .group = INPUT_GROUP, .value = "TEXT", .help = "the prompt, the same as TEXT", .text = &given.prompt,
+      .may_be_empty = true },
     { "special", .is_rare = true, .group = INPUT_GROUP, .help = "recognize special tokens in the prompt",
       .flag = &given.special },
     { "chat", .group = INPUT_GROUP, .help = "each prompt is a message or a JSON conversation; print only the answer",
@@ -107,7 +107,7 @@ static void open_json(const prompt *p)
 
 static qkv_status put_json(const work *w, const prompt *p)
 {
-    qkv_text text = { 0 };
+    qkv_buffer text = { 0 };
     open_json(p);
     printf("\"sample\": %lld, \"prompt\": ", (long long)w->opts.sample);
     put_json_text(p->text, p->length);
@@ -137,14 +137,14 @@ static void refuse_line(const prompt *p)
 static qkv_status continue_prompt(work *w, prompt *p)
 {
     if (!w->chat) return qkv_generate(w->model, p->text, p->length, &w->opts, put_stream_piece, p, &w->made);
-    qkv_status status = qkv_chat_set(w->chat, p->text, p->length);
-    return status ? status : qkv_chat_answer(w->chat, &w->opts, put_stream_piece, p, &w->made, NULL);
+    qkv_status status = qkv_chat_from_json(w->chat, p->text, p->length);
+    return status ? status : qkv_chat_reply(w->chat, &w->opts, put_stream_piece, p, &w->made, NULL);
 }
 
 /* Once: the lines of a file may all be longer. */
 static void report_full_context(work *w)
 {
-    int64_t context = qkv_model_info_of(w->model)->context;
+    int64_t context = qkv_model_get_info(w->model)->context;
     bool is_capped = !w->opts.max_tokens || w->made.n < w->opts.max_tokens;
     if (w->is_full || !context || w->chat || w->made.finish != QKV_FINISH_LENGTH || !is_capped || w->opts.past_context) return;
     fprintf(stderr, _("qkv: the text ends at the model's context of %lld tokens\n"), (long long)context);
@@ -222,7 +222,7 @@ static qkv_status run_generate(void)
     qkv_status status = check_generate_options();
     if (status) return status;
     work w = { 0 };
-    if ((status = load_touched_model(given.model, QKV_ABILITY_GENERATE, &w.model))) return status;
+    if ((status = load_touched_model(given.model, QKV_CAN_GENERATE, &w.model))) return status;
     w.opts = sampling_options(w.model);
     w.opts.no_log_p = !given.json;
     w.opts.special_tokens = given.special;

@@ -51,10 +51,10 @@ static void print_available(void)
 {
     if (given.json) fputs("  \"available\": [", stdout);
     else print_name(_("available"), 23, false);
-    for (int i = 0; qkv_isa_available(i); i++) {
+    for (int i = 0; qkv_isa_at(i); i++) {
         fputs(i ? ", " : "", stdout);
-        if (given.json) put_json_text(qkv_isa_available(i));
-        else fputs(qkv_isa_available(i), stdout);
+        if (given.json) put_json_text(qkv_isa_at(i));
+        else fputs(qkv_isa_at(i), stdout);
     }
     puts(given.json ? "]," : "");
 }
@@ -63,7 +63,7 @@ static void print_threads(void)
 {
     const char *source = common.threads ? "--threads" : qkv_threads_source();
     if (!given.json) print_name(_("threads"), 23, false);
-    printf(given.json ? "  \"threads\": %d,\n  \"threads_from\": \"%s\"\n" : _("%d (from %s)\n"), qkv_threads(),
+    printf(given.json ? "  \"threads\": %d,\n  \"threads_from\": \"%s\"\n" : _("%d (from %s)\n"), qkv_num_threads(),
            given.json ? source : _(source));
 }
 
@@ -104,7 +104,7 @@ static qkv_status print_build(void)
 /* Weights are mapped, not read. */
 static qkv_status print_model(void)
 {
-    qkv_text text = { 0 };
+    qkv_buffer text = { 0 };
     qkv_model *m = qkv_model_load(given.model);
     if (!m) return library_failed();
     qkv_status status = open_results(NULL);

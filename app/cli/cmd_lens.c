@@ -25,13 +25,13 @@ static qkv_status run_lens(void)
 {
     qkv_model *m = NULL;
     qkv_attention_capture a = { 0 };
-    qkv_lens_result lens = { 0 };
-    qkv_text text = { 0 };
+    qkv_logit_lens_result lens = { 0 };
+    qkv_buffer text = { 0 };
     qkv_status status = load_touched_model(given.model, 0, &m);
     if (!status) status = capture_text(m, &given.from, &a);
-    if (!status && qkv_lens(m, &a, &(qkv_lens_opts){ .k = given.k }, &lens)) status = library_failed();
-    if (!status) status = print_text(qkv_lens_text(m, &a, &lens, given.json, &text), &text);
-    qkv_lens_free(&lens);
+    if (!status && qkv_logit_lens(m, &a, &(qkv_logit_lens_opts){ .k = given.k }, &lens)) status = library_failed();
+    if (!status) status = print_text(qkv_logit_lens_text(m, &a, &lens, given.json, &text), &text);
+    qkv_logit_lens_free(&lens);
     qkv_attention_capture_free(&a);
     qkv_model_free(m);
     return status;

@@ -38,7 +38,7 @@ static qkv_status run_perplexity(void)
     if (given.stride > given.context)
         return fail(QKV_USAGE, "--stride %d is more than --context %d", given.stride, given.context);
     qkv_model *m;
-    qkv_status status = load_model_for(given.model, QKV_ABILITY_GENERATE, &m);
+    qkv_status status = load_model_for(given.model, QKV_CAN_GENERATE, &m);
     if (status) return status;
     const qkv_measure_opts opts = { .documents = (qkv_document_kind)given.documents,
                                     .context = given.context,
@@ -46,7 +46,7 @@ static qkv_status run_perplexity(void)
                                     .strict = given.strict,
                                     .note = speaks_for_ranks() ? tell_note : NULL };
     qkv_measured found;
-    qkv_text text = { 0 };
+    qkv_buffer text = { 0 };
     if (qkv_measure_files(m, (const char *const *)given.files.at, given.files.n, &opts, &found)) status = library_failed();
     if (!status) status = open_results(NULL);
     if (!status) status = print_text(qkv_measured_text(&found, given.json, &text), &text);

@@ -43,7 +43,7 @@ static qkv_status read_texts_given(lines *texts, lines *references)
 /* The model as it was against the one that was written. */
 static qkv_status tell_cost(const qkv_model *quantized, const lines *texts, const lines *references)
 {
-    qkv_text text = { 0 };
+    qkv_buffer text = { 0 };
     qkv_model_comparison found;
     qkv_model *before = qkv_model_load(given.model);
     qkv_status status = before ? QKV_OK : library_failed();

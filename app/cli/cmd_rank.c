@@ -54,7 +54,7 @@ static qkv_status rank_query(void *data, const text_stream *in, char *query, siz
     work *w = data;
     int64_t n = given.top < w->corpus.n ? given.top : w->corpus.n, cut;
     const qkv_texts passages = { .texts = (const char *const *)w->corpus.at, .n = w->corpus.n };
-    const qkv_reading_opts opts = { .max_length = given.max_length };
+    const qkv_encoder_opts opts = { .max_length = given.max_length };
     check_line(in, query, length, false, given.quiet);
     if (qkv_rank(w->model, query, length, &passages, &opts, n, w->best, &cut)) return library_failed();
     print_ranked(w, query, n);
@@ -67,7 +67,7 @@ static qkv_status run_rank(void)
 {
     work w = { 0 };
     text_stream in = { 0 };
-    qkv_status status = load_model_for(given.model, QKV_ABILITY_RANK, &w.model);
+    qkv_status status = load_model_for(given.model, QKV_CAN_RANK, &w.model);
     if (!status) status = read_lines(&w.corpus, given.corpus, false);
     if (!status && !w.corpus.n) status = fail(QKV_FORMAT, "%s: there are no lines", given.corpus);
     if (!status && !(w.best = malloc(sizeof *w.best * (size_t)given.top))) status = fail(QKV_MEMORY, "out of memory");

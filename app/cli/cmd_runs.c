@@ -18,12 +18,12 @@ static const option options[] = {
 
 static qkv_status run_runs(void)
 {
-    qkv_text text = { 0 };
+    qkv_buffer text = { 0 };
     const char *const *folders = (const char *const *)given.folders.at;
-    if (qkv_trainings_text(folders, given.folders.n, given.json, &text)) return qkv_text_free(&text), library_failed();
+    if (qkv_trainings_text(folders, given.folders.n, given.json, &text)) return qkv_buffer_free(&text), library_failed();
     qkv_status status = open_results(NULL);
     if (!status) return print_text(QKV_OK, &text);
-    qkv_text_free(&text);
+    qkv_buffer_free(&text);
     return status;
 }
 

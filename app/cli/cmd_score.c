@@ -78,7 +78,7 @@ static qkv_status score(const lines *hyp, const lines *ref, results *r)
 
 static qkv_status print_metric(const results *r, int m)
 {
-    qkv_text text = { 0 };
+    qkv_buffer text = { 0 };
     if (given.json) printf("  \"%s\": ", metrics[m]);
     return print_text(m == BLEU ? qkv_bleu_text(&r->bleu, given.json, &text)
                                 : qkv_chrf_text(&r->chrf[m], word_orders[m], given.json, &text),
@@ -113,7 +113,7 @@ static void tell_tokenizer(const lines *ref)
     if (given.tokenizer || was_given("tokenize")) return;
     for (int64_t i = 0; i < ref->n; i++)
         for (size_t length = strlen(ref->at[i]), at = 0, bytes; at < length; at += bytes, all++)
-            unspaced += is_unspaced(qkv_utf8_decode(ref->at[i] + at, length - at, &bytes));
+            unspaced += is_unspaced(qkv_utf8_next(ref->at[i] + at, length - at, &bytes));
     if (2 * unspaced > all)
         fprintf(stderr,
                 _("qkv: score: --tokenize 13a separates words at spaces, which %s hardly has: use --tokenize zh for Chinese, "

@@ -105,18 +105,18 @@ static const char *name_of(const char *folder, char *room, size_t size)
     while (length > 1 && room[length - 1] == '/') room[--length] = '\0';
     const char *slash = strrchr(room, '/');
     const char *name = slash && slash[1] ? slash + 1 : room;
-    return *name && strcmp(name, ".") && strcmp(name, "..") && qkv_utf8_check(name, strlen(name)) == strlen(name) ? name : NULL;
+    return *name && strcmp(name, ".") && strcmp(name, "..") && qkv_utf8_valid(name, strlen(name)) == strlen(name) ? name : NULL;
 }
 
 /* Only the token of --token is printed. */
 static qkv_status tell_address(const qkv_server *s)
 {
-    qkv_text text = { 0 };
+    qkv_buffer text = { 0 };
     qkv_status status = qkv_server_address(s, &text) ? library_failed() : QKV_OK;
     char *token = status || given.token ? NULL : strstr(text.data, "/#token=");
     if (token) *token = '\0';
     if (!status) puts(text.data), fflush(stdout);
-    qkv_text_free(&text);
+    qkv_buffer_free(&text);
     return status;
 }
 
@@ -155,13 +155,13 @@ static qkv_status find_token(const char **token)
 static void log_access(void *data, const qkv_access *a)
 {
     FILE *to = data;
-    qkv_text line = { 0 };
+    qkv_buffer line = { 0 };
     if (qkv_access_text(a, time(NULL), &line)) return;
     flockfile(to);
     fprintf(to, "%s\n", line.data);
     fflush(to);
     funlockfile(to);
-    qkv_text_free(&line);
+    qkv_buffer_free(&line);
 }
 
 static qkv_status open_log(FILE **log)

@@ -28,17 +28,17 @@ static const option options[] = {
     { 0 },
 };
 
-static qkv_status read_pairs(const qkv_model *m, qkv_pairs *pairs)
+static qkv_status read_pairs(const qkv_model *m, qkv_dataset *pairs)
 {
     const qkv_tokenizer *source = qkv_model_source_tokenizer(m), *target = qkv_model_target_tokenizer(m);
     qkv_corpus_opts o = QKV_OPTS(qkv_corpus_opts);
     o.strict = given.strict;
     if (!source) return fail(QKV_USAGE, "the model has no tokenizer: it knows ids, not text");
     const char *second = given.train.n > 1 ? given.train.at[1] : NULL;
-    return qkv_pairs_add_corpus(pairs, source, target, given.train.at[0], second, &o, NULL) ? library_failed() : QKV_OK;
+    return qkv_dataset_add_files(pairs, source, target, given.train.at[0], second, &o, NULL) ? library_failed() : QKV_OK;
 }
 
-static qkv_status learn_list(const qkv_model *m, const qkv_pairs *pairs)
+static qkv_status learn_list(const qkv_model *m, const qkv_dataset *pairs)
 {
     qkv_shortlist_opts o = QKV_OPTS(qkv_shortlist_opts);
     o.likeliest = given.likeliest, o.frequent = given.frequent;
@@ -53,12 +53,12 @@ static qkv_status learn_list(const qkv_model *m, const qkv_pairs *pairs)
 static qkv_status run_shortlist(void)
 {
     if (given.train.n > 2) return fail(QKV_USAGE, "--train takes one file or two, not %d", given.train.n);
-    if (qkv_file_check(given.out)) return library_failed();
+    if (qkv_file_writable(given.out)) return library_failed();
     qkv_model *m = qkv_model_load(given.model);
-    qkv_pairs *pairs = m ? qkv_pairs_new() : NULL;
+    qkv_dataset *pairs = m ? qkv_dataset_new() : NULL;
     qkv_status status = pairs ? read_pairs(m, pairs) : library_failed();
     if (!status) status = learn_list(m, pairs);
-    qkv_pairs_free(pairs);
+    qkv_dataset_free(pairs);
     qkv_model_free(m);
     return status;
 }

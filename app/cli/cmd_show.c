@@ -52,10 +52,10 @@ static const option model_options[] = {
     { 0 },
 };
 
-static qkv_status show_architecture(const qkv_transformer_opts *o, const char *name)
+static qkv_status show_architecture(const qkv_config *o, const char *name)
 {
     const qkv_model_drawing_opts opts = { .size = sizeof opts, .title = name, .tokens = given.length };
-    qkv_text text = { 0 };
+    qkv_buffer text = { 0 };
     if (given.out) return qkv_picture_model(given.out, o, &opts) ? library_failed() : QKV_OK;
     return print_text(qkv_model_drawing_text(o, &opts, &text), &text);
 }
@@ -66,8 +66,8 @@ static qkv_status show_preset(void)
     const char *preset = given.preset ? given.preset : "base";
     bool is_changed = given.dim || given.heads_of_model || given.d_ff || given.layers;
     char title[64] = "Transformer";
-    qkv_transformer_opts o = { 0 };
-    if (qkv_transformer_preset(preset, given.vocabulary, &o)) return library_failed();
+    qkv_config o = { 0 };
+    if (qkv_config_preset(preset, given.vocabulary, &o)) return library_failed();
     if (given.dim) o.dim = given.dim;
     if (given.heads_of_model) o.heads = given.heads_of_model;
     if (given.d_ff) o.d_ff = given.d_ff;
@@ -149,7 +149,7 @@ static qkv_status show_sinusoid(int64_t n, int64_t d)
     if (status) return status;
     qkv_tape *t = qkv_tape_new(NULL);
     qkv_tensor *pe = t ? qkv_sinusoid(t, 0, n, d, 0) : NULL;
-    const float *values = pe ? qkv_data(pe) : NULL;
+    const float *values = pe ? qkv_tensor_data(pe) : NULL;
     status = values ? show_positions(values, n, d, _("Sinusoidal positions")) : library_failed();
     if (!status && !given.out && d > 2)
         printf("%s\n", _("Left columns change at every position, right columns slowly. Position 0 is at the top."));
@@ -171,7 +171,8 @@ static qkv_status show_word(int64_t n)
     if (!status) {
         qkv_tensor *x = qkv_add(qkv_sinusoid(t, 0, n, d, 0), qkv_constant(t, QKV_SHAPE(1, d), word.data));
         if (qkv_tape_status(t)) status = library_failed();
-        else print_table(&(table){ .values = qkv_data(x), .rows = n, .columns = d, .row.prefix = "pos ", .decimals = 4 });
+        else
+            print_table(&(table){ .values = qkv_tensor_data(x), .rows = n, .columns = d, .row.prefix = "pos ", .decimals = 4 });
     }
     qkv_tape_free(t);
     qkv_array_free(&word);
@@ -180,7 +181,7 @@ static qkv_status show_word(int64_t n)
 
 static qkv_status show_model_positions(const qkv_model *m)
 {
-    const qkv_transformer_opts *o = qkv_transformer_options(qkv_model_transformer(m));
+    const qkv_config *o = qkv_transformer_options(qkv_model_transformer(m));
     bool is_learned = qkv_transformer_max_positions(o) > 0;
     bool of_decoder = given.side == DECODER_SIDE || (given.side == ANY_SIDE && !o->encoder_layers);
     const char *learned = of_decoder ? _("Learned positions of the decoder") : _("Learned positions of the encoder");
@@ -263,7 +264,7 @@ static qkv_status run_flow(void)
     const qkv_flow_opts opts = { .mask = 1, .batch = given.batch };
     int64_t n = given.compare ? 2 : 1;
     if (given.out) return qkv_picture_flows(given.out, both, n, &opts) ? library_failed() : QKV_OK;
-    qkv_text text = { 0 };
+    qkv_buffer text = { 0 };
     return print_text(qkv_flows_text(both, n, &opts, &text), &text);
 }
 
@@ -296,7 +297,7 @@ static qkv_status run_curve(void)
 {
     const char *const *folders = (const char *const *)given.runs.at;
     const qkv_curve_opts o = { .log_x = given.log_x, .log_y = given.log_y };
-    qkv_text text = { 0 };
+    qkv_buffer text = { 0 };
     if (given.out) return qkv_picture_trainings(given.out, folders, given.runs.n, &o) ? library_failed() : QKV_OK;
     return print_text(qkv_trainings_curves_text(folders, given.runs.n, &o, &text), &text);
 }

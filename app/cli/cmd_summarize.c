@@ -61,7 +61,7 @@ static int script_of(const char *text)
     size_t length = strlen(text), bytes;
     int most = 0;
     for (; length; text += bytes, length -= bytes) {
-        int32_t c = qkv_utf8_decode(text, length, &bytes);
+        int32_t c = qkv_utf8_next(text, length, &bytes);
         if (c < 0x41 || (c > 'Z' && c < 'a') || (c > 'z' && c < 0xC0) || (c >= 0x2000 && c < 0x3040)) continue;
         for (int i = SCRIPTS - 1; i >= 0; i--)
             if (c >= first[i] && ++counts[i]) break;
@@ -77,7 +77,8 @@ static void tell_translator(const lines *texts, const qkv_translations *t)
     for (int64_t i = 0; i < t->n; i++) {
         int of_text = script_of(texts->at[i]), of_summary = t->status[i] ? 0 : script_of(t->best[i * t->n_best].text);
         if (!of_text || !of_summary || of_text == of_summary) continue;
-        fprintf(stderr, _("qkv: summarize: text %lld and its summary are in different scripts: is %s a translator? (qkv translate)\n"),
+        fprintf(stderr,
+                _("qkv: summarize: text %lld and its summary are in different scripts: is %s a translator? (qkv translate)\n"),
                 (long long)i + 1, given.model);
         return;
     }
@@ -103,7 +104,7 @@ static qkv_status run_summarize(void)
     qkv_translate_opts o = QKV_OPTS(qkv_translate_opts);
     o.beam = given.beam, o.max_length = given.max_length, o.min_length = given.min_length, o.max_source = given.max_source;
     o.length_penalty = given.length_penalty, o.no_repeat = given.no_repeat, o.source_prefix = given.prefix;
-    qkv_status status = load_model_for(given.model, QKV_ABILITY_TRANSLATE, &m);
+    qkv_status status = load_model_for(given.model, QKV_CAN_TRANSLATE, &m);
     if (!status && qkv_summarize(m, NULL, NULL, 0, &o, &found)) status = library_failed();
     if (!status) status = read_texts(&texts);
     if (!status && given.whole) status = join_lines(&texts);

@@ -29,7 +29,7 @@ static const option options[] = {
 typedef struct work {
     qkv_model *model;
     qkv_tagged found;
-    qkv_text text;
+    qkv_buffer text;
 } work;
 
 static qkv_status print_tags(work *w, int64_t before)
@@ -46,7 +46,7 @@ static qkv_status tag_group(void *data, line_group *g)
 {
     work *w = data;
     const qkv_texts texts = { .texts = (const char *const *)g->at, .lengths = g->lengths, .n = g->n };
-    const qkv_reading_opts opts = { .max_length = given.max_length };
+    const qkv_encoder_opts opts = { .max_length = given.max_length };
     return qkv_tag(w->model, &texts, &opts, &w->found) ? library_failed() : print_tags(w, g->before);
 }
 
@@ -54,13 +54,13 @@ static qkv_status run_tag(void)
 {
     work w = { 0 };
     text_stream in = { 0 };
-    qkv_status status = load_model_for(given.model, QKV_ABILITY_TAG, &w.model);
+    qkv_status status = load_model_for(given.model, QKV_CAN_TAG, &w.model);
     if (!status) status = open_texts(&in);
     if (!status) status = open_results(&in);
     if (!status) status = each_group(&in, given.batch, given.strict, given.quiet, tag_group, &w);
     close_texts(&in);
     qkv_tagged_free(&w.found);
-    qkv_text_free(&w.text);
+    qkv_buffer_free(&w.text);
     qkv_model_free(w.model);
     return status;
 }

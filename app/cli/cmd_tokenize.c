@@ -59,8 +59,8 @@ static const option detokenize_options[] = {
 typedef struct work {
     qkv_tokenizer *tokenizer;
     text_stream in;
-    qkv_text repaired; /* the line as UTF-8 */
-    qkv_text text;
+    qkv_buffer repaired; /* the line as UTF-8 */
+    qkv_buffer text;
     qkv_ids ids;
 } work;
 
@@ -161,8 +161,8 @@ static qkv_status run_on_lines(const char *name, line_handler handle)
     if (!status) status = open_results(&w.in);
     if (!status) status = each_line(&w.in, handle, &w);
     close_texts(&w.in);
-    qkv_text_free(&w.repaired);
-    qkv_text_free(&w.text);
+    qkv_buffer_free(&w.repaired);
+    qkv_buffer_free(&w.text);
     qkv_ids_free(&w.ids);
     qkv_tokenizer_free(w.tokenizer);
     return status;

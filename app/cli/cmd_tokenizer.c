@@ -43,16 +43,16 @@ static qkv_status add_files(qkv_word_counts *w)
 
 static qkv_status train_tokenizer(const qkv_word_counts *w)
 {
-    qkv_tokenizer *t = qkv_tokenizer_train(w, &(qkv_bpe_opts){ .vocabulary = given.size,
-                                                               .min_count = given.min_count,
-                                                               .specials = (const char *const *)given.specials.at,
-                                                               .n_specials = given.specials.n });
+    qkv_tokenizer *t = qkv_tokenizer_train(w, &(qkv_tokenizer_opts){ .vocabulary = given.size,
+                                                                     .min_count = given.min_count,
+                                                                     .specials = (const char *const *)given.specials.at,
+                                                                     .n_specials = given.specials.n });
     if (!t || qkv_tokenizer_save(t, given.out)) {
         qkv_tokenizer_free(t);
         return library_failed();
     }
-    if (!given.quiet && qkv_tokenizer_size(t) < given.size)
-        fprintf(stderr, _("qkv: tokenizer: the text gives %d tokens, not %d\n"), qkv_tokenizer_size(t), given.size);
+    if (!given.quiet && qkv_tokenizer_vocab_size(t) < given.size)
+        fprintf(stderr, _("qkv: tokenizer: the text gives %d tokens, not %d\n"), qkv_tokenizer_vocab_size(t), given.size);
     if (!given.quiet) fprintf(stderr, _("qkv: wrote %s\n"), given.out);
     qkv_tokenizer_free(t);
     return QKV_OK;

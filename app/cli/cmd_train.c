@@ -137,7 +137,7 @@ const char *find_resumed_job(char **arguments)
 {
     static const char *const jobs[] = { "translate", "classify", "generate", "mask" };
     char member[64];
-    qkv_text record = { 0 };
+    qkv_buffer record = { 0 };
     const char *folder = find_out(arguments), *job = NULL;
     bool resumes = false;
     for (char **a = arguments; *a; a++) resumes = resumes || !strcmp(*a, "--resume");
@@ -147,7 +147,7 @@ const char *find_resumed_job(char **arguments)
         snprintf(member, sizeof member, "\"job\": \"train %s\"", jobs[i]);
         if (status || strstr(record.data, member)) job = jobs[i]; /* the training says what is wrong with the folder */
     }
-    qkv_text_free(&record);
+    qkv_buffer_free(&record);
     return job;
 }
 
@@ -178,15 +178,15 @@ typedef struct watching {
     int64_t cost_tokens, updates;
 } watching;
 
-static void print_plan(const watching *w, const qkv_run_event *e)
+static void print_plan(const watching *w, const qkv_train_event *e)
 {
-    qkv_text text = { 0 };
+    qkv_buffer text = { 0 };
     if (!qkv_training_summary(w->training, e->epoch_steps, e->last_step, &text)) fputs(text.data, w->to);
-    qkv_text_free(&text);
+    qkv_buffer_free(&text);
 }
 
 /* Tells what an update costs once some were made; the first one also finds its memory, and does not count. */
-static void measure_cost(watching *w, const qkv_run_event *e)
+static void measure_cost(watching *w, const qkv_train_event *e)
 {
     int64_t updates = w->updates - 1;
     if (updates == 0) w->cost_began = e->busy_seconds, w->cost_tokens = e->tokens;
@@ -200,7 +200,7 @@ static void measure_cost(watching *w, const qkv_run_event *e)
                                         .unit = qkv_training_text_of(w->training)->unit });
 }
 
-static void draw_step(watching *w, const qkv_run_event *e)
+static void draw_step(watching *w, const qkv_train_event *e)
 {
     const char *unit = qkv_training_text_of(w->training)->unit;
     double busy = e->busy_seconds > 1e-9 ? e->busy_seconds : 1e-9;
@@ -216,10 +216,10 @@ static void draw_step(watching *w, const qkv_run_event *e)
                                      .best = e->score ? e->score->words : NULL,
                                      .done = e->done,
                                      .seconds_left = e->seconds_left,
-                                     .is_last = e->kind == QKV_RUN_EVENT_LAST_STEP });
+                                     .is_last = e->kind == QKV_EVENT_LAST_STEP });
 }
 
-static void tell_end(watching *w, const qkv_run_event *e)
+static void tell_end(watching *w, const qkv_train_event *e)
 {
     char time[32];
     format_duration(time, seconds_now() - w->began);
@@ -227,33 +227,33 @@ static void tell_end(watching *w, const qkv_run_event *e)
     if (e->score) say_line(&w->progress, "best: %s", e->score->words);
 }
 
-static void watch_event(void *data, const qkv_run_event *e)
+static void watch_event(void *data, const qkv_train_event *e)
 {
     watching *w = data;
     bool tells_costs = !typed.quiet || typed.dry_run;
     switch (e->kind) {
-    case QKV_RUN_EVENT_BEGIN:
+    case QKV_EVENT_BEGIN:
         if (tells_costs) print_plan(w, e);
         break;
-    case QKV_RUN_EVENT_RESUME:
+    case QKV_EVENT_RESUME:
         say_line(&w->progress, "resuming after step %lld", (long long)e->at.step);
         if (e->last_step && e->at.step >= e->last_step)
             say_line(&w->progress,
                      "no steps are left: --steps and --epochs train longer, and so does another training with --from");
         break;
-    case QKV_RUN_EVENT_STEP:
+    case QKV_EVENT_STEP:
         w->updates++;
         if (tells_costs) measure_cost(w, e);
         if (!typed.dry_run) draw_step(w, e);
         break;
-    case QKV_RUN_EVENT_LAST_STEP:
+    case QKV_EVENT_LAST_STEP:
         if (!typed.dry_run) draw_step(w, e);
         break;
-    case QKV_RUN_EVENT_VALIDATION:
+    case QKV_EVENT_VALIDATION:
         say_line(&w->progress, "step %lld: %s%s", (long long)e->at.step, e->score->words,
                  e->is_best ? _(", the best so far") : "");
         break;
-    case QKV_RUN_EVENT_END:
+    case QKV_EVENT_END:
         if (!typed.dry_run) tell_end(w, e);
         break;
     }
@@ -285,7 +285,7 @@ static void show_samples(void *data, int64_t n, const char *const *sources, cons
 
 /* ---- the commands ---- */
 
-static qkv_status tell_failure(const qkv_run_result *end)
+static qkv_status tell_failure(const qkv_train_result *end)
 {
     qkv_status status = library_failed();
     if (end->saved_step >= 0 && speaks_for_ranks())
@@ -298,7 +298,7 @@ static qkv_status run_training(const char *job, const option *options)
 {
     qkv_training *t = qkv_training_new(job);
     watching w = { .training = t, .to = typed.dry_run ? stdout : stderr, .began = seconds_now() };
-    qkv_run_result end = { .saved_step = -1 };
+    qkv_train_result end = { .saved_step = -1 };
     qkv_status status = t ? QKV_OK : qkv_error_status();
     const char *every = typed.log_every ? typed.log_every : "100";
     for (const option *o = options; o->name && !status; o++) status = set_option(t, o);

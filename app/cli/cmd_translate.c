@@ -176,7 +176,7 @@ static qkv_status resolve_source_limit(work *w)
     o->source_lang = given.source_lang, o->target_lang = given.target_lang, o->source_prefix = given.source_prefix;
     o->attention = given.alignment || given.heatmap;
     o->split = o->attention ? QKV_SPLIT_NONE : splits[given.split];
-    w->most_sentences = sentences_to_count(qkv_model_info_of(w->model), given.split);
+    w->most_sentences = sentences_to_count(qkv_model_get_info(w->model), given.split);
     if (was_given("length-penalty") && given.length_penalty == 0) o->length_penalty = -1;
     return QKV_OK;
 }
@@ -194,7 +194,7 @@ static qkv_status run_translate(void)
     work w = { 0 };
     qkv_status status = check_translate_options();
     if (!status) status = open_texts(&w.in);
-    if (!status) status = load_touched_model(given.model, QKV_ABILITY_TRANSLATE, &w.model);
+    if (!status) status = load_touched_model(given.model, QKV_CAN_TRANSLATE, &w.model);
     if (!status && given.shortlist && !(w.shortlist = qkv_shortlist_load(given.shortlist))) status = library_failed();
     if (!status) status = resolve_source_limit(&w);
     /* A model or options that cannot translate are told before the first line is waited for. */

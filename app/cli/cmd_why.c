@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define METHOD_NAME(constant, name) name,
-static const char *const method_names[] = { QKV_WHY_LIST(METHOD_NAME) NULL };
+static const char *const method_names[] = { QKV_ATTRIBUTE_LIST(METHOD_NAME) NULL };
 
 static struct {
     const char *model, *class_name;
@@ -36,7 +36,7 @@ static const option options[] = {
     { 0 },
 };
 
-static qkv_status find_class(const qkv_model *m, qkv_why_opts *o)
+static qkv_status find_class(const qkv_model *m, qkv_attribute_opts *o)
 {
     char *end;
     if (!given.class_name) return QKV_OK;
@@ -51,9 +51,9 @@ static qkv_status run_why(void)
 {
     qkv_model *m = NULL;
     qkv_attention_capture a = { 0 };
-    qkv_why_result why = { 0 };
-    qkv_text text = { 0 };
-    qkv_why_opts o = {
+    qkv_attribution why = { 0 };
+    qkv_buffer text = { 0 };
+    qkv_attribute_opts o = {
         .methods = was_given("method") ? 1u << given.method : 0, .at = given.at, .steps = given.steps, .pad_baseline = given.pad
     };
     qkv_status status = load_touched_model(given.model, 0, &m);
@@ -63,9 +63,9 @@ static qkv_status run_why(void)
     if (!status) status = capture_text(m, &given.from, &a);
     if (!status) note_ngrams(m);
     if (!status && !was_given("at") && !a.source.n) o.at = a.read.n - 1;
-    if (!status && qkv_why(m, &a, &o, &why)) status = library_failed();
-    if (!status) status = print_text(qkv_why_text(m, &a, &why, given.json, &text), &text);
-    qkv_why_free(&why);
+    if (!status && qkv_attribute(m, &a, &o, &why)) status = library_failed();
+    if (!status) status = print_text(qkv_attribution_text(m, &a, &why, given.json, &text), &text);
+    qkv_attribution_free(&why);
     qkv_attention_capture_free(&a);
     qkv_model_free(m);
     return status;

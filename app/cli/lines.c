@@ -47,7 +47,7 @@ enum { MOST_TOLD = 10 };
 
 qkv_status check_line(const text_stream *r, const char *line, size_t length, bool strict, bool quiet)
 {
-    size_t good = qkv_utf8_check(line, length);
+    size_t good = qkv_utf8_valid(line, length);
     long long number = (long long)r->number;
     if (good == length) return QKV_OK;
     if (strict) return fail(QKV_FORMAT, "%s: line %lld: byte %zu is not UTF-8", r->name, number, good + 1);
@@ -116,7 +116,7 @@ static qkv_status read_shared(void *reader, line_group *g, bool *more)
 static int64_t lines_at_once(int64_t most)
 {
     enum { TIMES = 8 };
-    return qkv_dist_ranks() == 1 ? most : most * qkv_dist_ranks() * (most > 1 ? TIMES : 1);
+    return qkv_dist_size() == 1 ? most : most * qkv_dist_size() * (most > 1 ? TIMES : 1);
 }
 
 qkv_status each_group(text_stream *in, int at_once, bool strict, bool quiet, group_handler handle, void *data)
@@ -130,7 +130,7 @@ qkv_status each_group(text_stream *in, int at_once, bool strict, bool quiet, gro
                      .lengths = calloc(n, sizeof *g.lengths) };
     qkv_status status = g.at && g.rooms && g.lengths ? QKV_OK : fail(QKV_MEMORY, "no memory for --batch %d", at_once);
     reading r = { in, most, strict, quiet };
-    bool is_shared = qkv_dist_ranks() > 1;
+    bool is_shared = qkv_dist_size() > 1;
     if (!status && is_shared) status = each_shared_group(&g, at_once, read_shared, &r, handle, data);
     for (bool more = !is_shared; !status && more && !ferror(stdout);) {
         status = read_group(&g, in, most, strict, quiet, &more);
@@ -173,7 +173,7 @@ static qkv_status each_read_line(text_stream *in, line_handler handle, void *dat
 
 qkv_status each_line(text_stream *in, line_handler handle, void *data)
 {
-    if (qkv_dist_ranks() == 1) return each_read_line(in, handle, data);
+    if (qkv_dist_size() == 1) return each_read_line(in, handle, data);
     return each_group(in, 16, false, true, handle_each, &(line_work){ handle, data });
 }
 
@@ -182,9 +182,9 @@ qkv_status each_line(text_stream *in, line_handler handle, void *data)
 /* A copy in which U+FFFD stands in for what is not UTF-8; NULL without memory. */
 static char *repaired_copy(const char *line, size_t length)
 {
-    qkv_text text = { 0 };
+    qkv_buffer text = { 0 };
     char *copy = qkv_utf8_repair(line, length, &text) ? NULL : strdup(length ? text.data : "");
-    qkv_text_free(&text);
+    qkv_buffer_free(&text);
     return copy;
 }
 
@@ -234,7 +234,7 @@ static qkv_status keep_sent(lines *l, char *text, size_t length)
 /* Rank 0 has read them: all lines to all ranks. What fails there is not waited for elsewhere. */
 static qkv_status send_lines(lines *l, qkv_status status)
 {
-    qkv_text text = { 0 };
+    qkv_buffer text = { 0 };
     size_t room = 0;
     FILE *out = speaks_for_ranks() ? open_memstream(&text.data, &room) : NULL;
     if (out) fputc(status ? 'n' : 'y', out);
@@ -246,7 +246,7 @@ static qkv_status send_lines(lines *l, qkv_status status)
     if (qkv_dist_broadcast(&text)) return library_failed();
     if (!speaks_for_ranks()) status = *text.data == 'y' ? keep_sent(l, text.data + 1, text.length - 1) : QKV_IO;
     if (speaks_for_ranks()) free(text.data);
-    else qkv_text_free(&text);
+    else qkv_buffer_free(&text);
     return status;
 }
 
@@ -255,7 +255,7 @@ qkv_status read_texts(lines *l)
     text_stream in;
     qkv_status status = open_texts(&in);
     status = read_all_lines(l, &in, false, status);
-    return qkv_dist_ranks() == 1 ? status : send_lines(l, status);
+    return qkv_dist_size() == 1 ? status : send_lines(l, status);
 }
 
 void free_lines(lines *l)

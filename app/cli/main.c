@@ -74,7 +74,8 @@ static qkv_status finish_output(qkv_status status)
     errno = 0;
     if (!fflush(stdout) && !ferror(stdout)) return status;
     if ((!status || status == QKV_IO) && reader_is_gone()) return common.signal = SIGPIPE, QKV_OK; /* quietly, as others do */
-    return status ? status : fail(QKV_IO, "cannot write to %s: %s", results_name(), errno ? _(strerror(errno)) : _("write error"));
+    return status ? status
+                  : fail(QKV_IO, "cannot write to %s: %s", results_name(), errno ? _(strerror(errno)) : _("write error"));
 }
 
 /* ---- commands ---- */
@@ -115,12 +116,11 @@ static qkv_status run_command(char **arguments)
     qkv_status status = parse_options(running, arguments);
     if (status) return status;
     if (common.help) return print_command_help(running, common.all), QKV_OK;
-    if (common.threads > QKV_MAX_THREADS)
-        return fail(QKV_USAGE, "--threads %d: at most %d", common.threads, QKV_MAX_THREADS);
-    if (common.threads && qkv_set_threads(common.threads)) return library_failed();
+    if (common.threads > QKV_MAX_THREADS) return fail(QKV_USAGE, "--threads %d: at most %d", common.threads, QKV_MAX_THREADS);
+    if (common.threads && qkv_set_num_threads(common.threads)) return library_failed();
     if (running->is_shared && (status = join_ranks(common.threads))) return status;
     status = running->run();
-    qkv_threads_stop();
+    qkv_shutdown();
     return running->is_shared ? leave_ranks(status) : status;
 }
 

@@ -38,18 +38,18 @@ qkv_status load_model_for(const char *folder, int ability, qkv_model **out)
     return status;
 }
 
-const char *changes[QKV_TOUCH_KINDS];
+const char *changes[QKV_EDIT_KINDS];
 
 qkv_status load_touched_model(const char *folder, int ability, qkv_model **out)
 {
     static qkv_model *below;
     qkv_touches list = { 0 };
     qkv_status status = load_model_for(folder, ability, out);
-    for (int i = 0; i < QKV_TOUCH_KINDS && !status; i++)
-        if (changes[i] && qkv_touches_add(&list, *out, (qkv_touch_what)i, changes[i])) status = library_failed();
+    for (int i = 0; i < QKV_EDIT_KINDS && !status; i++)
+        if (changes[i] && qkv_touches_add(&list, *out, (qkv_edit_kind)i, changes[i])) status = library_failed();
     if (!status && list.n) {
         below = *out;
-        if (!(*out = qkv_model_touched(below, list.touches, list.n))) status = library_failed();
+        if (!(*out = qkv_model_edit(below, list.touches, list.n))) status = library_failed();
     }
     qkv_touches_free(&list);
     return status;
@@ -58,12 +58,12 @@ qkv_status load_touched_model(const char *folder, int ability, qkv_model **out)
 qkv_status capture_text(const qkv_model *m, const captured_text *from, qkv_attention_capture *out)
 {
     if (from->text && from->input) return fail(QKV_USAGE, "a text and --input: choose one");
-    qkv_text read = { 0 };
+    qkv_buffer read = { 0 };
     if (!from->text && qkv_text_read(from->input ? from->input : "-", 0, &read)) return library_failed();
     const char *text = from->text ? from->text : read.data;
     qkv_status status = qkv_attend(m, text ? text : "", from->text ? strlen(text) : read.length, from->target,
                                    from->target ? strlen(from->target) : 0, &(qkv_attend_opts){ .pieces = 1 }, out);
-    qkv_text_free(&read);
+    qkv_buffer_free(&read);
     return status ? library_failed() : QKV_OK;
 }
 

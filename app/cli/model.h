@@ -23,24 +23,24 @@ extern model_values weights;
 #define TOUCH_ROWS \
     { "without-head", .is_rare = true, .group = TOUCH_GROUP, .value = "L.H", \
       .help = "zero the output of head H in layer L, such as 1.3 or cross:1.3", \
-      .text = &changes[QKV_TOUCH_HEAD_OFF] }, \
+      .text = &changes[QKV_EDIT_ABLATE_HEAD] }, \
     { "without-layer", .is_rare = true, .group = TOUCH_GROUP, .value = "L", .help = "skip layer L, such as 2 or encoder:2", \
-      .text = &changes[QKV_TOUCH_LAYER_OFF] }, \
+      .text = &changes[QKV_EDIT_ABLATE_LAYER] }, \
     { "hide-key", .is_rare = true, .group = TOUCH_GROUP, .value = "I", .help = "no token attends to token I", \
-      .text = &changes[QKV_TOUCH_HIDE_KEY] }, \
+      .text = &changes[QKV_EDIT_HIDE_KEY] }, \
     { "move", .is_rare = true, .group = TOUCH_GROUP, .value = "I=J", .help = "give token I the position J", \
-      .text = &changes[QKV_TOUCH_MOVE] }, \
+      .text = &changes[QKV_EDIT_SET_POSITION] }, \
     { "edit-row", .is_rare = true, .group = TOUCH_GROUP, .value = "L.H.I=W,W,..", \
       .help = "set the attention weights of token I in head H of layer L", \
-      .text = &changes[QKV_TOUCH_EDIT_ROW] }, \
+      .text = &changes[QKV_EDIT_ROW] }, \
     { "swap-values", .is_rare = true, .group = TOUCH_GROUP, .value = "I=J", \
       .help = "swap the value vectors of tokens I and J; L.I=J in layer L only", \
-      .text = &changes[QKV_TOUCH_SWAP_VALUES] }, \
+      .text = &changes[QKV_EDIT_SWAP_VALUES] }, \
     { "zero-value", .is_rare = true, .group = TOUCH_GROUP, .value = "I", \
       .help = "zero the value vector of token I; L.I in layer L only", \
-      .text = &changes[QKV_TOUCH_ZERO_VALUE] }
+      .text = &changes[QKV_EDIT_ZERO_VALUE] }
 /* clang-format on */
-extern const char *changes[QKV_TOUCH_KINDS];
+extern const char *changes[QKV_EDIT_KINDS];
 
 /* What they ask for; USAGE, reported, for more than one. */
 qkv_status chosen_weights(qkv_weights *out);

@@ -8,9 +8,9 @@
 
 result drop_dims(const qkv_tensor *x, bool drop_0, bool drop_1)
 {
-    result r = { .data = qkv_data(x) };
-    for (int i = 0; i < qkv_ndim(x); i++)
-        if (!(i == 0 && drop_0) && !(i == 1 && drop_1)) r.shape[r.ndim++] = qkv_dim(x, i);
+    result r = { .data = qkv_tensor_data(x) };
+    for (int i = 0; i < qkv_tensor_ndim(x); i++)
+        if (!(i == 0 && drop_0) && !(i == 1 && drop_1)) r.shape[r.ndim++] = qkv_tensor_dim(x, i);
     return r;
 }
 
@@ -38,7 +38,7 @@ void print_result(const char *name, const result *r, const char *row, const char
     }
 }
 
-qkv_status check_output(const char *path) { return path && qkv_file_check(path) ? library_failed() : QKV_OK; }
+qkv_status check_output(const char *path) { return path && qkv_file_writable(path) ? library_failed() : QKV_OK; }
 
 qkv_status write_result(const char *path, const result *r, bool quiet)
 {

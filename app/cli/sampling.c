@@ -24,7 +24,7 @@ static bool wants_draws(void)
 qkv_generate_opts sampling_options(const qkv_model *m)
 {
     qkv_generate_opts o = QKV_OPTS(qkv_generate_opts);
-    qkv_generate_defaults(m, &o);
+    qkv_sampling_defaults(m, &o);
     if (was_given("temp")) o.temperature = sampling.temperature;
     else if (o.temperature == 0 && wants_draws()) o.temperature = 1;
     if (was_given("max-tokens")) o.max_tokens = sampling.max_tokens;
@@ -45,13 +45,13 @@ qkv_generate_opts sampling_options(const qkv_model *m)
 qkv_status open_chat(const qkv_model *m, const qkv_chat_opts *opts, const char *tools, qkv_chat **out)
 {
     qkv_chat_opts o = QKV_OPTS(qkv_chat_opts);
-    qkv_text text = { 0 };
+    qkv_buffer text = { 0 };
     if (opts) o = *opts;
     *out = NULL;
     qkv_status status = tools ? qkv_text_read(tools, 0, &text) : QKV_OK;
     o.template_file = sampling.template;
     o.tools = text.data;
     if (!status && !(*out = qkv_chat_new(m, &o))) status = qkv_error_status();
-    qkv_text_free(&text);
+    qkv_buffer_free(&text);
     return status ? library_failed() : QKV_OK;
 }

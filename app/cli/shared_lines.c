@@ -20,7 +20,7 @@ typedef struct group_head {
 } group_head;
 
 /* Lines from `from` to `to` of the group. */
-static qkv_status pack_lines(const line_group *g, int64_t from, int64_t to, bool is_last, qkv_text *out)
+static qkv_status pack_lines(const line_group *g, int64_t from, int64_t to, bool is_last, qkv_buffer *out)
 {
     const group_head head = { to - from, g->before + from, is_last };
     size_t lengths = sizeof *g->lengths * (size_t)head.n;
@@ -38,10 +38,10 @@ static qkv_status pack_lines(const line_group *g, int64_t from, int64_t to, bool
 }
 
 /* To every rank its part of the group, in *own. */
-static qkv_status scatter_lines(const line_group *g, bool is_last, qkv_text *own)
+static qkv_status scatter_lines(const line_group *g, bool is_last, qkv_buffer *own)
 {
-    int ranks = speaks_for_ranks() ? qkv_dist_ranks() : 0;
-    qkv_text *parts = ranks ? calloc((size_t)ranks, sizeof *parts) : NULL;
+    int ranks = speaks_for_ranks() ? qkv_dist_size() : 0;
+    qkv_buffer *parts = ranks ? calloc((size_t)ranks, sizeof *parts) : NULL;
     qkv_status status = ranks && !parts ? fail(QKV_MEMORY, "out of memory") : QKV_OK;
     for (int r = 0; r < ranks && !status; r++)
         status = pack_lines(g, qkv_dist_first(g->lengths, g->n, r), qkv_dist_first(g->lengths, g->n, r + 1), is_last,
@@ -53,7 +53,7 @@ static qkv_status scatter_lines(const line_group *g, bool is_last, qkv_text *own
 }
 
 /* *tokens: what the handler says that it read and wrote. */
-static qkv_status handle_lines(const char *name, const qkv_text *packed, int64_t most, group_handler handle, void *data,
+static qkv_status handle_lines(const char *name, const qkv_buffer *packed, int64_t most, group_handler handle, void *data,
                                int64_t *tokens)
 {
     group_head head;
@@ -107,7 +107,7 @@ static void end_capture(const captured *c)
 }
 
 /* What was printed since the last time to rank 0, which prints it, rank by rank; i: 0 for standard output, 1 for error. */
-static qkv_status pass_on(const captured *c, int i, qkv_text *all)
+static qkv_status pass_on(const captured *c, int i, qkv_buffer *all)
 {
     char *bytes = NULL;
     off_t n = 0;
@@ -119,7 +119,7 @@ static qkv_status pass_on(const captured *c, int i, qkv_text *all)
         if (ftruncate(1 + i, 0) || lseek(1 + i, 0, SEEK_SET)) return free(bytes), fail(QKV_IO, "cannot write a temporary file");
     }
     qkv_status status = qkv_dist_gather(bytes, (size_t)n, all) ? library_failed() : QKV_OK;
-    for (int r = 1; !status && speaks_for_ranks() && r < qkv_dist_ranks(); r++)
+    for (int r = 1; !status && speaks_for_ranks() && r < qkv_dist_size(); r++)
         fwrite(all[r].data, 1, all[r].length, i ? stderr : stdout);
     free(bytes);
     return status;
@@ -132,11 +132,11 @@ typedef struct balance {
     int64_t all, busiest;
 } balance;
 
-static qkv_status weigh_group(balance *b, int64_t tokens, qkv_text *each)
+static qkv_status weigh_group(balance *b, int64_t tokens, qkv_buffer *each)
 {
     int64_t most = 0;
     if (qkv_dist_gather((const char *)&tokens, sizeof tokens, each)) return library_failed();
-    for (int r = 0; speaks_for_ranks() && r < qkv_dist_ranks(); r++) {
+    for (int r = 0; speaks_for_ranks() && r < qkv_dist_size(); r++) {
         memcpy(&tokens, each[r].data, sizeof tokens);
         b->all += tokens;
         if (tokens > most) most = tokens;
@@ -150,7 +150,7 @@ static void tell_balance(const balance *b)
     const int64_t few = 10000; /* of which it says nothing */
     if (!speaks_for_ranks() || was_given("quiet") || b->all < few) return;
     fprintf(stderr, _("qkv: %lld tokens; uneven shares leave the ranks idle for %.2f%% of them\n"), (long long)b->all,
-            100 - 100 * (double)b->all / ((double)b->busiest * qkv_dist_ranks()));
+            100 - 100 * (double)b->all / ((double)b->busiest * qkv_dist_size()));
 }
 
 /* ---- all of it ---- */
@@ -158,16 +158,16 @@ static void tell_balance(const balance *b)
 static qkv_status share_group(const line_group *g, int64_t most, bool *is_last, const captured *c, group_handler handle,
                               void *data, balance *b)
 {
-    qkv_text own = { 0 }, *all = calloc((size_t)qkv_dist_ranks(), sizeof *all);
+    qkv_buffer own = { 0 }, *all = calloc((size_t)qkv_dist_size(), sizeof *all);
     int64_t tokens = 0;
     qkv_status status = all ? scatter_lines(g, *is_last, &own) : fail(QKV_MEMORY, "out of memory");
     if (!status) memcpy(is_last, own.data + offsetof(group_head, is_last), sizeof *is_last);
     qkv_status handled = status ? status : handle_lines(g->name, &own, most, handle, data, &tokens);
     for (int i = 0; i < 2 && !status; i++) status = pass_on(c, i, all);
     if (!status) status = weigh_group(b, tokens, all);
-    for (int r = 0; all && r < qkv_dist_ranks(); r++) qkv_text_free(&all[r]);
+    for (int r = 0; all && r < qkv_dist_size(); r++) qkv_buffer_free(&all[r]);
     free(all);
-    qkv_text_free(&own);
+    qkv_buffer_free(&own);
     return status ? status : handled;
 }
 

@@ -83,7 +83,7 @@ static qkv_status print_translation_line(const translation_format *f, int64_t nu
 static qkv_status print_json(const translation_format *f, const qkv_model *m, source_line line, const qkv_translations *t,
                              int64_t i)
 {
-    qkv_text text = { 0 };
+    qkv_buffer text = { 0 };
     printf("{\"line\": %lld, \"source\": ", (long long)line.number);
     put_json_text(line.text, line.length);
     fputs(", ", stdout);

@@ -13,7 +13,7 @@ enum { EMBEDDING = 0xf6dbe3, ATTENTION = 0xfce0b8, FEED_FORWARD = 0xd3e6f7, NORM
 static const char call[] = "model drawing";
 
 typedef struct maker {
-    qkv_transformer_opts o;
+    qkv_config o;
     qkv_model_drawing_opts opts;
     qkv__architecture *a;
     qkv__stack_drawing *s; /* the one at hand */
@@ -35,7 +35,7 @@ static const char *grouped(char text[32], int64_t n)
     return text;
 }
 
-static int64_t attention_weights(const qkv_transformer_opts *o)
+static int64_t attention_weights(const qkv_config *o)
 {
     int64_t kv_heads = o->kv_heads ? o->kv_heads : o->heads, d_k = o->d_k ? o->d_k : o->dim / o->heads;
     int64_t wide = o->heads * d_k, narrow = kv_heads * d_k, weights = 2 * o->dim * (wide + narrow);
@@ -43,26 +43,23 @@ static int64_t attention_weights(const qkv_transformer_opts *o)
     return weights + (o->no_bias ? 0 : o->dim);
 }
 
-static int64_t ffn_weights(const qkv_transformer_opts *o)
+static int64_t ffn_weights(const qkv_config *o)
 {
     int64_t into = o->activation >= QKV_ACTIVATION_SILU_GATED ? 2 : 1;
     return (into + 1) * o->dim * o->d_ff + (o->no_bias ? 0 : into * o->d_ff + o->dim);
 }
 
-static int64_t norm_weights_of(const qkv_transformer_opts *o, int64_t width)
+static int64_t norm_weights_of(const qkv_config *o, int64_t width)
 {
     return o->norm == QKV_NORM_RMS || o->no_norm_bias ? width : 2 * width;
 }
 
-static int64_t norm_weights(const qkv_transformer_opts *o) { return norm_weights_of(o, o->dim); }
+static int64_t norm_weights(const qkv_config *o) { return norm_weights_of(o, o->dim); }
 
-static int64_t embed_width(const qkv_transformer_opts *o) { return o->embed_dim ? o->embed_dim : o->dim; }
+static int64_t embed_width(const qkv_config *o) { return o->embed_dim ? o->embed_dim : o->dim; }
 
 /* How often the weights of a layer are there, of a stack with so many. */
-static int64_t copies_of_layer(const qkv_transformer_opts *o, int64_t layers)
-{
-    return o->shared_layers && layers ? 1 : layers;
-}
+static int64_t copies_of_layer(const qkv_config *o, int64_t layers) { return o->shared_layers && layers ? 1 : layers; }
 
 /* ---- blocks ---- */
 
@@ -91,7 +88,7 @@ static char *next_more(maker *m)
     return more;
 }
 
-static const char *norm_name(const qkv_transformer_opts *o) { return o->norm == QKV_NORM_RMS ? "RMSNorm" : "LayerNorm"; }
+static const char *norm_name(const qkv_config *o) { return o->norm == QKV_NORM_RMS ? "RMSNorm" : "LayerNorm"; }
 
 static void add_norm(maker *m, int64_t copies)
 {
@@ -108,7 +105,7 @@ static void add_norm_but_first(maker *m)
 
 static void add_positions(maker *m)
 {
-    const qkv_transformer_opts *o = &m->o;
+    const qkv_config *o = &m->o;
     int64_t rows = o->max_positions + o->first_position, width = embed_width(o);
     char *more = next_more(m);
     if (o->positions == QKV_POSITION_LEARNED) {
@@ -122,7 +119,7 @@ static void add_positions(maker *m)
 
 static void add_embeddings(maker *m, int64_t vocabulary, bool is_shared)
 {
-    const qkv_transformer_opts *o = &m->o;
+    const qkv_config *o = &m->o;
     int64_t width = embed_width(o);
     char *more = next_more(m), times[64] = "";
     if (!o->unscaled) snprintf(times, sizeof times, " · √%lld", (long long)o->dim);
@@ -144,7 +141,7 @@ static void add_embeddings(maker *m, int64_t vocabulary, bool is_shared)
 
 static void add_attention(maker *m, const char *name, bool is_cross)
 {
-    const qkv_transformer_opts *o = &m->o;
+    const qkv_config *o = &m->o;
     int64_t d_k = o->d_k ? o->d_k : o->dim / o->heads;
     char *more = next_more(m), groups[64] = "", window[64] = "";
     int64_t norms = o->qk_norm && !is_cross ? 2 * d_k : 0;
@@ -164,7 +161,7 @@ static void add_attention(maker *m, const char *name, bool is_cross)
 static void add_ffn(maker *m)
 {
     static const char *const names[] = { "ReLU", "GELU", "GELU", "SiLU", "SwiGLU", "GeGLU", "GeGLU" };
-    const qkv_transformer_opts *o = &m->o;
+    const qkv_config *o = &m->o;
     snprintf(next_more(m), QKV__BLOCK_TEXT, qkv__translated("%lld → %lld → %lld, %s"), (long long)o->dim, (long long)o->d_ff,
              (long long)o->dim, names[o->activation]);
     add_block(m, qkv__translated("Feed-forward"), FEED_FORWARD, ffn_weights(o), copies_of_layer(o, m->s->layers));
@@ -201,7 +198,7 @@ static void add_sub_layer(maker *m, sub_layer which)
 
 /* ---- the output ---- */
 
-static int64_t head_weights(const qkv_transformer_opts *o)
+static int64_t head_weights(const qkv_config *o)
 {
     int64_t width = embed_width(o);
     return o->head ? (o->dim + (o->no_head_bias ? 0 : 1)) * width + norm_weights_of(o, width) : 0;
@@ -211,7 +208,7 @@ static void add_classifier(maker *m)
 {
     static const char *const pooling[] = { QKV__N("the mean of all tokens"), QKV__N("the first token"),
                                            QKV__N("the last token"), QKV__N("a learned mean of the tokens") };
-    const qkv_transformer_opts *o = &m->o;
+    const qkv_config *o = &m->o;
     if (!o->classes_of) {
         snprintf(next_more(m), QKV__BLOCK_TEXT, "%s", qkv__translated(pooling[o->pooling]));
         add_block(m, qkv__translated("Pooling"), OUTPUT, o->pooling == QKV_POOLING_ATTENTION ? o->dim : 0, 1);
@@ -235,14 +232,11 @@ static void add_classifier(maker *m)
     add_block(m, qkv__translated("Naive Bayes"), OUTPUT, (o->vocabulary + o->ngrams + 2) * o->classes + 5, 1);
 }
 
-static int64_t output_size(const qkv_transformer_opts *o)
-{
-    return o->target_vocabulary ? o->target_vocabulary : o->vocabulary;
-}
+static int64_t output_size(const qkv_config *o) { return o->target_vocabulary ? o->target_vocabulary : o->vocabulary; }
 
-static int64_t output_width(const qkv_transformer_opts *o) { return o->head ? embed_width(o) : o->dim; }
+static int64_t output_width(const qkv_config *o) { return o->head ? embed_width(o) : o->dim; }
 
-static int64_t output_weights(const qkv_transformer_opts *o)
+static int64_t output_weights(const qkv_config *o)
 {
     return (o->untied ? output_width(o) * output_size(o) : 0) + (o->output_bias ? output_size(o) : 0);
 }
@@ -250,7 +244,7 @@ static int64_t output_weights(const qkv_transformer_opts *o)
 /* The layer before the softmax. */
 static void add_output(maker *m)
 {
-    const qkv_transformer_opts *o = &m->o;
+    const qkv_config *o = &m->o;
     int64_t size = output_size(o);
     if (o->head) {
         snprintf(next_more(m), QKV__BLOCK_TEXT, qkv__translated("%lld × %lld, %s"), (long long)o->dim,
@@ -266,7 +260,7 @@ static void add_output(maker *m)
 }
 
 /* What a model has and this job of it does not use. */
-static int64_t unused_weights(const qkv_transformer_opts *o)
+static int64_t unused_weights(const qkv_config *o)
 {
     bool has_own_pooler = o->pooler && o->pooler != QKV_POOLER_HEAD;
     int64_t pooler = has_own_pooler && (!o->classes || o->classes_of) ? (o->dim + 1) * o->dim : 0;
@@ -278,7 +272,7 @@ static int64_t unused_weights(const qkv_transformer_opts *o)
 
 static void make_stack(maker *m, bool is_decoder)
 {
-    const qkv_transformer_opts *o = &m->o;
+    const qkv_config *o = &m->o;
     bool both = o->encoder_layers && o->decoder_layers;
     qkv__stack_drawing *s = m->s = &m->a->stacks[m->a->n++];
     s->is_decoder = is_decoder;
@@ -303,7 +297,7 @@ static void add_note(maker *m, const char *text) { snprintf(m->a->notes[m->a->n_
 
 static void make_notes(maker *m)
 {
-    const qkv_transformer_opts *o = &m->o;
+    const qkv_config *o = &m->o;
     char number[32], total[QKV__BLOCK_TEXT];
     bool both = o->encoder_layers && o->decoder_layers;
     if (o->encoder_layers) add_note(m, qkv__translated("① Every token sees every token of its text; padding is masked."));
@@ -319,7 +313,7 @@ static void make_notes(maker *m)
     add_note(m, total);
 }
 
-static qkv_status check_model(const qkv_transformer_opts *o)
+static qkv_status check_model(const qkv_config *o)
 {
     bool is_whole = o->vocabulary > 0 && o->dim > 0 && o->heads > 0 && o->d_ff > 0 && o->encoder_layers >= 0 &&
                     o->decoder_layers >= 0 && o->encoder_layers + o->decoder_layers > 0;
@@ -330,7 +324,7 @@ static qkv_status check_model(const qkv_transformer_opts *o)
                      o->decoder_layers);
 }
 
-qkv_status qkv__architecture_make(const qkv_transformer_opts *model, const qkv_model_drawing_opts *opts, qkv__architecture *out)
+qkv_status qkv__architecture_make(const qkv_config *model, const qkv_model_drawing_opts *opts, qkv__architecture *out)
 {
     maker m = { .a = out };
     if (!model) return qkv__fail(QKV_USAGE, "%s: there is no model", call);

@@ -33,8 +33,7 @@ typedef struct qkv__architecture {
 } qkv__architecture;
 
 /* USAGE for options that make no model. */
-qkv_status qkv__architecture_make(const qkv_transformer_opts *model, const qkv_model_drawing_opts *opts,
-                                  qkv__architecture *out);
+qkv_status qkv__architecture_make(const qkv_config *model, const qkv_model_drawing_opts *opts, qkv__architecture *out);
 
 /* Draws one, `what`. */
 void qkv__draw_architecture(qkv__picture *p, const void *what);

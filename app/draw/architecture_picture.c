@@ -200,7 +200,7 @@ void qkv__draw_architecture(qkv__picture *p, const void *what)
     }
 }
 
-qkv_status qkv_picture_model(const char *path, const qkv_transformer_opts *model, const qkv_model_drawing_opts *opts)
+qkv_status qkv_picture_model(const char *path, const qkv_config *model, const qkv_model_drawing_opts *opts)
 {
     qkv__architecture a;
     qkv_status status = qkv__architecture_make(model, opts, &a);
@@ -271,7 +271,7 @@ static void put_text_stack(qkv__out *out, const qkv__stack_drawing *s, int width
     }
 }
 
-qkv_status qkv_model_drawing_text(const qkv_transformer_opts *model, const qkv_model_drawing_opts *opts, qkv_text *out)
+qkv_status qkv_model_drawing_text(const qkv_config *model, const qkv_model_drawing_opts *opts, qkv_buffer *out)
 {
     qkv__architecture a;
     qkv_status status = out ? qkv__architecture_make(model, opts, &a)

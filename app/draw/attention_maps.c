@@ -28,10 +28,10 @@ static qkv_status check_maps(const qkv_attention_maps *m, const void *out)
     return qkv__fail(QKV_USAGE, "%s: maps and a place for them are needed", call);
 }
 
-qkv_status qkv_attention_maps_text(const qkv_attention_maps *maps, const qkv_screen_opts *screen, qkv_text *out)
+qkv_status qkv_attention_maps_text(const qkv_attention_maps *maps, const qkv_screen_opts *screen, qkv_buffer *out)
 {
     qkv_screen_opts shown;
-    qkv_text map = { 0 };
+    qkv_buffer map = { 0 };
     qkv_status status = QKV__READ_OPTIONS(&shown, elsewhere, screen, call);
     if (!status) status = check_maps(maps, out);
     if (status) return status;
@@ -43,7 +43,7 @@ qkv_status qkv_attention_maps_text(const qkv_attention_maps *maps, const qkv_scr
         status = qkv_heatmap_text(maps->maps[i].weights, &o, screen, &map);
         if (!status) qkv__out_bytes(&all, map.data, map.length);
     }
-    qkv_text_free(&map);
+    qkv_buffer_free(&map);
     if (!all.status) all.status = status;
     return qkv__out_end(&all);
 }
@@ -68,7 +68,7 @@ static qkv_status draw_maps(const char *path, const qkv_attention_maps *m, const
 
 qkv_status qkv_attention_maps_write(const char *path, const qkv_attention_maps *maps, const char *note)
 {
-    qkv_text text = { 0 };
+    qkv_buffer text = { 0 };
     qkv_status status = check_maps(maps, path);
     if (status) return status;
     const char *dot = strrchr(path, '.');
@@ -76,6 +76,6 @@ qkv_status qkv_attention_maps_write(const char *path, const qkv_attention_maps *
     if (!is_csv && !is_json) return draw_maps(path, maps, note);
     status = is_csv ? qkv_attention_maps_csv(maps, &text) : qkv_attention_maps_json(maps, &text);
     if (!status) status = qkv_file_write(path, text.data, text.length);
-    qkv_text_free(&text);
+    qkv_buffer_free(&text);
     return status;
 }

@@ -276,7 +276,7 @@ static void put_point(qkv__out *out, const char *axis_name, double x, double y, 
     qkv__out_printf(out, "\n");
 }
 
-qkv_status qkv_curve_text(const qkv_curve *curve, const qkv_curve_opts *opts, qkv_text *out)
+qkv_status qkv_curve_text(const qkv_curve *curve, const qkv_curve_opts *opts, qkv_buffer *out)
 {
     qkv_curve_opts o;
     qkv_status status = QKV__READ_OPTIONS(&o, log_y, opts, call);

@@ -273,7 +273,8 @@ static void put_flow(flow_text *t)
     put_step(t, h > 1 ? qkv__translated("heads") : qkv__translated("head"), qkv__translated("= weights V"), h, f->tokens,
              f->d_v);
     if (h > 1) put_step(t, qkv__translated("concat"), qkv__translated("the heads side by side"), 1, f->tokens, d->all_v);
-    put_product(t, qkv__translated("output"), h > 1 ? qkv__translated("concat W_O") : qkv__translated("head W_O"), d->all_v, f->tokens, f->dim);
+    put_product(t, qkv__translated("output"), h > 1 ? qkv__translated("concat W_O") : qkv__translated("head W_O"), d->all_v,
+                f->tokens, f->dim);
 }
 
 /* ---- from the call ---- */
@@ -317,7 +318,7 @@ qkv_status qkv_picture_flows(const char *path, const qkv_flow *flows, int64_t n,
     return status ? status : qkv__picture_write(call, path, draw_flows, &all);
 }
 
-qkv_status qkv_flows_text(const qkv_flow *flows, int64_t n, const qkv_flow_opts *opts, qkv_text *out)
+qkv_status qkv_flows_text(const qkv_flow *flows, int64_t n, const qkv_flow_opts *opts, qkv_buffer *out)
 {
     drawings all;
     if (!out) return qkv__fail(QKV_USAGE, "%s: a place for the text is needed", call);
@@ -335,4 +336,4 @@ qkv_status qkv_flows_text(const qkv_flow *flows, int64_t n, const qkv_flow_opts 
 
 qkv_status qkv_picture_flow(const char *path, const qkv_flow *flow) { return qkv_picture_flows(path, flow, 1, NULL); }
 
-qkv_status qkv_flow_text(const qkv_flow *flow, qkv_text *out) { return qkv_flows_text(flow, 1, NULL, out); }
+qkv_status qkv_flow_text(const qkv_flow *flow, qkv_buffer *out) { return qkv_flows_text(flow, 1, NULL, out); }

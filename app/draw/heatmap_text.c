@@ -55,7 +55,7 @@ static void make_name(const char *text, char name[NAME_BYTES])
     *name = '\0';
     if (length && *text == ' ') text++, length--;
     for (; length; text += bytes, length -= bytes) {
-        int32_t c = qkv_utf8_decode(text, length, &bytes);
+        int32_t c = qkv_utf8_next(text, length, &bytes);
         if (c < 0) put_character(name, &used, "\xEF\xBF\xBD", 3);
         else if (c < 0x20 || (c >= 0x7F && c < 0xA0)) put_character(name, &used, "·", strlen("·"));
         else put_character(name, &used, text, bytes);
@@ -181,7 +181,7 @@ static int widest(const names *x)
 static int characters(const char *text)
 {
     int n = 0;
-    for (size_t left = strlen(text), bytes; left; text += bytes, left -= bytes, n++) qkv_utf8_decode(text, left, &bytes);
+    for (size_t left = strlen(text), bytes; left; text += bytes, left -= bytes, n++) qkv_utf8_next(text, left, &bytes);
     return n;
 }
 
@@ -241,7 +241,7 @@ static void put_nth_character(qkv__out *out, const char *text, int n, int gap)
     char one[8] = "";
     size_t left = strlen(text), bytes = 0;
     for (; n >= 0 && left; text += bytes, left -= bytes) {
-        qkv_utf8_decode(text, left, &bytes);
+        qkv_utf8_next(text, left, &bytes);
         if (!n--) snprintf(one, sizeof one, "%.*s", (int)bytes, text);
     }
     qkv__out_printf(out, "%*s", gap, "");
@@ -395,7 +395,7 @@ static qkv_status check_map(const float *values, const qkv_heatmap_opts *o)
 }
 
 qkv_status qkv_heatmap_text(const float *values, const qkv_heatmap_opts *opts, const qkv_screen_opts *screen_opts,
-                            qkv_text *out)
+                            qkv_buffer *out)
 {
     enum { NARROWEST = 24, USUAL_WIDTH = 80 };
     qkv_heatmap_opts o;

@@ -26,11 +26,11 @@ static int terminal_height(void)
     return is_known ? size.ws_row : 0;
 }
 
-qkv_status print_text(qkv_status status, qkv_text *text)
+qkv_status print_text(qkv_status status, qkv_buffer *text)
 {
     if (status) status = library_failed();
     else fwrite(text->data, 1, text->length, stdout);
-    qkv_text_free(text);
+    qkv_buffer_free(text);
     return status;
 }
 
@@ -46,7 +46,7 @@ qkv_screen_opts this_screen(void)
 qkv_status print_map(const float *values, const qkv_heatmap_opts *o)
 {
     const qkv_screen_opts screen = this_screen();
-    qkv_text text = { 0 };
+    qkv_buffer text = { 0 };
     return print_text(qkv_heatmap_text(values, o, &screen, &text), &text);
 }
 

@@ -14,7 +14,7 @@ bool shows_colours(void);
 qkv_screen_opts this_screen(void);
 
 /* Prints what a call that gave this status has put into text, and frees it; reports its error. */
-qkv_status print_text(qkv_status status, qkv_text *text);
+qkv_status print_text(qkv_status status, qkv_buffer *text);
 
 /* Prints values (rows, columns) as blocks, as wide as the terminal is, in colours where it has them. Reports its error. */
 qkv_status print_map(const float *values, const qkv_heatmap_opts *o);

@@ -127,10 +127,10 @@ qkv_status qkv_picture_trainings(const char *path, const char *const *folders, i
     return free_trainings(&c, status);
 }
 
-qkv_status qkv_trainings_curves_text(const char *const *folders, int64_t n, const qkv_curve_opts *opts, qkv_text *out)
+qkv_status qkv_trainings_curves_text(const char *const *folders, int64_t n, const qkv_curve_opts *opts, qkv_buffer *out)
 {
     compared c = { 0 };
-    qkv_text curve = { 0 };
+    qkv_buffer curve = { 0 };
     if (!out) return qkv__fail(QKV_USAGE, "%s: a place for the text is needed", call);
     qkv_status status = read_trainings(&c, folders, n, opts);
     qkv__out all = qkv__out_begin(out);
@@ -138,7 +138,7 @@ qkv_status qkv_trainings_curves_text(const char *const *folders, int64_t n, cons
         status = qkv_curve_text(&c.curves[i], &c.o, &curve);
         if (!status) qkv__out_bytes(&all, curve.data, curve.length);
     }
-    qkv_text_free(&curve);
+    qkv_buffer_free(&curve);
     if (!all.status) all.status = status;
     return free_trainings(&c, qkv__out_end(&all));
 }

@@ -224,12 +224,12 @@ static void put_cell(char to[CELL_BYTES], const char *text, int columns, bool ke
     }
     if (keeps_end) {
         for (; *text && (qkv__width(text) + 3 > columns || strlen(text) + 4 > CELL_BYTES); text += bytes ? bytes : 1)
-            qkv_utf8_decode(text, strlen(text), &bytes);
+            qkv_utf8_next(text, strlen(text), &bytes);
         snprintf(to, CELL_BYTES, "...%s", text);
         return;
     }
     for (*start = '\0'; text[used]; used += bytes) {
-        qkv_utf8_decode(text + used, strlen(text + used), &bytes);
+        qkv_utf8_next(text + used, strlen(text + used), &bytes);
         if (used + bytes + 4 > CELL_BYTES) break;
         memcpy(start + used, text + used, bytes);
         start[used + bytes] = '\0';
@@ -427,7 +427,7 @@ static qkv_status put_trainings(const char *const *folders, int64_t n, int json,
     return status || json ? status : put_runs(out, runs, n);
 }
 
-qkv_status qkv_trainings_text(const char *const *folders, int64_t n, int json, qkv_text *out)
+qkv_status qkv_trainings_text(const char *const *folders, int64_t n, int json, qkv_buffer *out)
 {
     size_t bytes;
     if (!folders || !out || n < 1 || !qkv__size_mul((size_t)n, sizeof(training_run), &bytes))

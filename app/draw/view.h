@@ -83,13 +83,13 @@ typedef struct qkv_screen_opts {
  * key names both. Hidden cells are shown as //. Of opts, axes, across, no_values, bar_name and note mean nothing here; where low
  * and high are 0, high is the largest size. */
 QKV_API qkv_status qkv_heatmap_text(const float *values, const qkv_heatmap_opts *opts, const qkv_screen_opts *screen,
-                                    qkv_text *out);
+                                    qkv_buffer *out);
 
 /* ---- maps of attention, see qkv_attention_maps_make() in <qkv/attend.h> ---- */
 
 /* As text in *out, which is yours: the title of all, and each map by qkv_heatmap_text(), of several with its own title. NULL
  * screen means all zero. */
-QKV_API qkv_status qkv_attention_maps_text(const qkv_attention_maps *maps, const qkv_screen_opts *screen, qkv_text *out);
+QKV_API qkv_status qkv_attention_maps_text(const qkv_attention_maps *maps, const qkv_screen_opts *screen, qkv_buffer *out);
 
 /* As a file, by its ending: .csv or .json as qkv_attention_maps_csv() and qkv_attention_maps_json() have them, else a picture
  * with its axes named and a note under it (NULL: none). */
@@ -114,7 +114,7 @@ QKV_API qkv_status qkv_picture_curves(const char *path, const qkv_curve *curves,
 /* A curve as text in *out, which is yours: its name, where it has one, and at most 16 of its points from the first to the last,
  * a line each: the name of the x axis ("x" unless given), x, y, and a bar whose length is y, of at most 50 blocks. Nothing for
  * a curve without points. Of opts, the rest means nothing here. */
-QKV_API qkv_status qkv_curve_text(const qkv_curve *curve, const qkv_curve_opts *opts, qkv_text *out);
+QKV_API qkv_status qkv_curve_text(const qkv_curve *curve, const qkv_curve_opts *opts, qkv_buffer *out);
 
 /* ---- the flow of attention ---- */
 typedef struct qkv_flow {
@@ -127,7 +127,7 @@ typedef struct qkv_flow {
 QKV_API qkv_status qkv_picture_flow(const char *path, const qkv_flow *flow);
 
 /* The same as a table in *out, which is yours: a line for each step, what it is, how it comes about, and its shape. */
-QKV_API qkv_status qkv_flow_text(const qkv_flow *flow, qkv_text *out);
+QKV_API qkv_status qkv_flow_text(const qkv_flow *flow, qkv_buffer *out);
 
 typedef struct qkv_flow_opts {
     size_t size;
@@ -138,7 +138,7 @@ typedef struct qkv_flow_opts {
 /* The same for n flows, at most 4, side by side or, as text, one after the other: such as one head and several. USAGE for more.
  * NULL opts means all zero. */
 QKV_API qkv_status qkv_picture_flows(const char *path, const qkv_flow *flows, int64_t n, const qkv_flow_opts *opts);
-QKV_API qkv_status qkv_flows_text(const qkv_flow *flows, int64_t n, const qkv_flow_opts *opts, qkv_text *out);
+QKV_API qkv_status qkv_flows_text(const qkv_flow *flows, int64_t n, const qkv_flow_opts *opts, qkv_buffer *out);
 
 /* ---- a whole Transformer ---- */
 typedef struct qkv_model_drawing_opts {
@@ -150,10 +150,10 @@ typedef struct qkv_model_drawing_opts {
 /* Draws a model of these options as the paper's figure 1 does, from the tokens at the bottom to the probabilities at the top:
  * embeddings and positions, one layer of each stack with how often it is repeated, the attentions with their marks, norms where
  * they are, residual connections as arrows around, the output layer; each with its shape and how many weights it has. */
-QKV_API qkv_status qkv_picture_model(const char *path, const qkv_transformer_opts *model, const qkv_model_drawing_opts *opts);
+QKV_API qkv_status qkv_picture_model(const char *path, const qkv_config *model, const qkv_model_drawing_opts *opts);
 
 /* The same as lines of text in *out, which is yours, from the tokens at the top down. */
-QKV_API qkv_status qkv_model_drawing_text(const qkv_transformer_opts *model, const qkv_model_drawing_opts *opts, qkv_text *out);
+QKV_API qkv_status qkv_model_drawing_text(const qkv_config *model, const qkv_model_drawing_opts *opts, qkv_buffer *out);
 
 /* ---- trainings, as the files in their folders tell of them ---- */
 
@@ -175,12 +175,13 @@ QKV_API void qkv_training_curves_free(qkv_training_curves *c);
  * picture, and as text by qkv_curve_text(), one after the other, in *out, which is yours. Title and axes are the folder (of one),
  * "step" and "loss" unless opts has others. The errors of qkv_training_curves_read(), and of every call here. */
 QKV_API qkv_status qkv_picture_trainings(const char *path, const char *const *folders, int64_t n, const qkv_curve_opts *opts);
-QKV_API qkv_status qkv_trainings_curves_text(const char *const *folders, int64_t n, const qkv_curve_opts *opts, qkv_text *out);
+QKV_API qkv_status qkv_trainings_curves_text(const char *const *folders, int64_t n, const qkv_curve_opts *opts,
+                                             qkv_buffer *out);
 
 /* n trainings as text, which is yours: a table with a line for each, of its folder, job, steps, minutes, best score and when,
  * why it ended, and each option that is not the same in all of them; or with json an object a line, with all that training.json
  * has. IO, also for a folder without training.json; FORMAT; USAGE for NULL and for n below 1; MEMORY. */
-QKV_API qkv_status qkv_trainings_text(const char *const *folders, int64_t n, int json, qkv_text *out);
+QKV_API qkv_status qkv_trainings_text(const char *const *folders, int64_t n, int json, qkv_buffer *out);
 
 #ifdef __cplusplus
 }

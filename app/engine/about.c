@@ -17,9 +17,9 @@ const char *qkv__job_name(qkv__job job)
 
 qkv__job qkv__job_of(const qkv_model *m)
 {
-    const qkv_transformer_opts *o = qkv_transformer_options(qkv_model_transformer(m));
+    const qkv_config *o = qkv_transformer_options(qkv_model_transformer(m));
     if (o->encoder_layers && o->decoder_layers) /* BART's classifier has both */
-        return qkv_model_info_of(m)->can & QKV_ABILITY_TRANSLATE ? QKV__TRANSLATES : QKV__CLASSIFIES;
+        return qkv_model_get_info(m)->can & QKV_CAN_TRANSLATE ? QKV__TRANSLATES : QKV__CLASSIFIES;
     if (o->decoder_layers) return QKV__GENERATES;
     return o->classes && o->classes_of == QKV_CLASSES_OF_TEXTS ? QKV__CLASSIFIES : QKV__ENCODES;
 }
@@ -40,7 +40,7 @@ static void put_labels(qkv__json *j, const qkv_model *m)
 
 void qkv__put_model_info(qkv__json *j, const qkv_model *m, const char *name)
 {
-    const qkv_transformer_opts *o = qkv_transformer_options(qkv_model_transformer(m));
+    const qkv_config *o = qkv_transformer_options(qkv_model_transformer(m));
     qkv__put_raw(j, "{\"name\":");
     qkv__put_name(j, name);
     qkv__put_raw(j, ",\"task\":");

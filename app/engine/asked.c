@@ -163,64 +163,64 @@ qkv_status qkv__asked_find_target(qkv__asked *a)
 
 /* ---- the attention, remembered for the next request ---- */
 
-static qkv_status make_key(const qkv__asked *a, qkv_text *key)
+static qkv_status make_key(const qkv__asked *a, qkv_buffer *key)
 {
     const unsigned char flags[] = { a->special, a->pieces };
-    qkv_status status = qkv__text_put(key, flags, sizeof flags);
-    if (!status) status = qkv__text_put(key, &a->n_ids, sizeof a->n_ids);
-    if (!status && a->n_ids) status = qkv__text_put(key, a->ids, (size_t)a->n_ids * sizeof *a->ids);
-    if (!status && a->changes) status = qkv__text_put(key, a->changes, strlen(a->changes) + 1);
-    return status ? status : qkv__text_put(key, a->text, a->length);
+    qkv_status status = qkv__buffer_put(key, flags, sizeof flags);
+    if (!status) status = qkv__buffer_put(key, &a->n_ids, sizeof a->n_ids);
+    if (!status && a->n_ids) status = qkv__buffer_put(key, a->ids, (size_t)a->n_ids * sizeof *a->ids);
+    if (!status && a->changes) status = qkv__buffer_put(key, a->changes, strlen(a->changes) + 1);
+    return status ? status : qkv__buffer_put(key, a->text, a->length);
 }
 
-static bool is_same(const qkv_text *a, const qkv_text *b)
+static bool is_same(const qkv_buffer *a, const qkv_buffer *b)
 {
     return a->length == b->length && !memcmp(a->data, b->data, a->length);
 }
 
-static qkv_status attend_anew(const qkv__asked *a, qkv__remembered *to, const qkv_text *key)
+static qkv_status attend_anew(const qkv__asked *a, qkv__remembered *to, const qkv_buffer *key)
 {
     const qkv_attend_opts opts = { .target_ids = serves_decoder(a) ? a->ids : NULL,
                                    .n_target_ids = a->n_ids,
                                    .pieces = a->pieces,
                                    .no_special = !a->special,
                                    .max_bytes = MOST_BYTES };
-    qkv__text_clear(&to->key);
+    qkv__buffer_clear(&to->key);
     qkv_status status = qkv_attend(a->model, a->text, a->length, NULL, 0, &opts, &to->attended);
-    return status ? status : qkv__text_put(&to->key, key->data, key->length);
+    return status ? status : qkv__buffer_put(&to->key, key->data, key->length);
 }
 
 qkv_status qkv__asked_attend(const qkv__asked *a, qkv__remembered *to)
 {
-    qkv_text key = { 0 };
+    qkv_buffer key = { 0 };
     qkv_status status = make_key(a, &key);
     if (!status && !(to->key.length && is_same(&to->key, &key))) status = attend_anew(a, to, &key);
-    qkv_text_free(&key);
+    qkv_buffer_free(&key);
     return status;
 }
 
 /* ---- the answer ---- */
 
 /* The text of the target's ids; those that the tokenizer does not know stand for none. */
-static qkv_status decode_target(const qkv__asked *a, qkv_text *out)
+static qkv_status decode_target(const qkv__asked *a, qkv_buffer *out)
 {
     const qkv_tokenizer *t = qkv_model_target_tokenizer(a->model);
-    qkv_text bytes = { 0 };
+    qkv_buffer bytes = { 0 };
     int32_t *known = qkv__alloc(a->ids_bytes);
     size_t n = 0;
     if (!known) return QKV_MEMORY;
     for (int64_t i = 0; i < a->n_ids; i++)
-        if (a->ids[i] < qkv_tokenizer_size(t)) known[n++] = a->ids[i];
+        if (a->ids[i] < qkv_tokenizer_vocab_size(t)) known[n++] = a->ids[i];
     qkv_status status = qkv_tokenizer_decode(t, known, n, 1, &bytes);
     if (!status) status = qkv_utf8_repair(bytes.data, bytes.length, out);
-    qkv_text_free(&bytes);
+    qkv_buffer_free(&bytes);
     qkv__release(known, a->ids_bytes);
     return status;
 }
 
 static qkv_status put_translations(const qkv__asked *a, qkv__json *j)
 {
-    qkv_text text = { 0 };
+    qkv_buffer text = { 0 };
     qkv_status status = a->has_target ? decode_target(a, &text) : QKV_OK;
     qkv__put_raw(j, "{\"translations\":[");
     if (a->has_target && !status) qkv__put_translation(j, text.data, text.length, NULL, a->ids, a->n_ids);
@@ -231,7 +231,7 @@ static qkv_status put_translations(const qkv__asked *a, qkv__json *j)
         qkv__put_translation(j, x->text, x->length, &x->score, x->ids, x->n_ids);
     }
     qkv__put_raw(j, "]}");
-    qkv_text_free(&text);
+    qkv_buffer_free(&text);
     return status;
 }
 
@@ -249,14 +249,15 @@ static qkv_status put_classes(const qkv__asked *a, qkv__json *j)
 
 static qkv_status put_continuation(const qkv__asked *a, qkv__json *j)
 {
-    qkv_text text = { 0 };
-    qkv_status status = a->has_target ? decode_target(a, &text) : qkv__text_put(&text, a->made.text.data, a->made.text.length);
+    qkv_buffer text = { 0 };
+    qkv_status status = a->has_target ? decode_target(a, &text)
+                                      : qkv__buffer_put(&text, a->made.text.data, a->made.text.length);
     qkv__put_raw(j, "{\"text\":");
     qkv__put_string(j, text.data, text.length);
     qkv__put_raw(j, ",\"ids\":");
     qkv__put_ids(j, a->ids, a->n_ids);
     qkv__put_raw(j, "}");
-    qkv_text_free(&text);
+    qkv_buffer_free(&text);
     return status;
 }
 

@@ -36,7 +36,7 @@ qkv_status qkv__asked_find_target(qkv__asked *a);
 typedef struct qkv__remembered {
     pthread_mutex_t lock;
     qkv_attention_capture attended;
-    qkv_text key; /* the text, target and options it comes from; empty: none */
+    qkv_buffer key; /* the text, target and options it comes from; empty: none */
 } qkv__remembered;
 qkv_status qkv__asked_attend(const qkv__asked *a, qkv__remembered *to);
 

@@ -39,9 +39,9 @@ static void put_kind(qkv__json *j, const qkv_attention_capture *a, qkv_attention
     qkv__put_raw(j, ",\"heads\":");
     qkv__put_whole(j, a->heads);
     qkv__put_raw(j, ",\"rows\":");
-    qkv__put_name(j, side_name(a, qkv_attention_capture_rows(a, kind)));
+    qkv__put_name(j, side_name(a, qkv_attention_rows(a, kind)));
     qkv__put_raw(j, ",\"columns\":");
-    qkv__put_name(j, side_name(a, qkv_attention_capture_columns(a, kind)));
+    qkv__put_name(j, side_name(a, qkv_attention_columns(a, kind)));
     qkv__put_raw(j, "}");
 }
 
@@ -84,7 +84,7 @@ typedef struct map {
 
 static qkv_status new_map(const qkv_attention_capture *a, qkv_attention_kind kind, map *m)
 {
-    const qkv_attention_side *rows = qkv_attention_capture_rows(a, kind), *columns = qkv_attention_capture_columns(a, kind);
+    const qkv_attention_side *rows = qkv_attention_rows(a, kind), *columns = qkv_attention_columns(a, kind);
     *m = (map){ 0 };
     if (!rows || !columns)
         return qkv__fail(QKV_USAGE, "\"kind\" is \"%s\": the model has no such attention", qkv_attention_kind_name(kind));
@@ -120,8 +120,8 @@ qkv_status qkv__put_head(qkv__json *j, const qkv_attention_capture *a, qkv_atten
 {
     map m;
     qkv_status status = new_map(a, kind, &m);
-    if (!status && layer == QKV__ROLLOUT) status = qkv_attention_capture_rollout(a, kind, m.weights);
-    else if (!status) status = qkv_attention_capture_weights(a, kind, layer, head, m.weights);
+    if (!status && layer == QKV__ROLLOUT) status = qkv_attention_rollout(a, kind, m.weights);
+    else if (!status) status = qkv_attention_weights(a, kind, layer, head, m.weights);
     if (!status) {
         put_size(j, kind, m.rows, m.columns);
         put_number_or_mean(j, "layer", layer);
@@ -157,7 +157,7 @@ static qkv_status put_maps(qkv__json *j, const qkv_attention_capture *a, qkv_att
     for (int layer = 0; layer < a->layers[kind] && !status; layer++) {
         qkv__put_raw(j, layer ? ",[" : "[");
         for (int head = 0; head < a->heads && !status; head++) {
-            if ((status = qkv_attention_capture_weights(a, kind, layer, head, m->weights))) break;
+            if ((status = qkv_attention_weights(a, kind, layer, head, m->weights))) break;
             shrink(m, rows, columns, cells);
             if (head) qkv__put_raw(j, ",");
             qkv__put_base64(j, cells, bytes);
@@ -218,7 +218,7 @@ qkv_status qkv__put_ranks(qkv__json *j, const qkv_attention_capture *a, qkv_atte
     for (int l = 0; l < a->layers[kind]; l++)
         for (int h = 0; h < a->heads && !status; h++) {
             if ((layer >= 0 && layer != l) || (head >= 0 && head != h)) continue;
-            if ((status = qkv_attention_capture_measure(a, kind, l, h, &x))) break;
+            if ((status = qkv_attention_stats(a, kind, l, h, &x))) break;
             if (follows) qkv__put_raw(j, ",");
             put_measures(j, l, h, &x);
             follows = true;
@@ -302,7 +302,7 @@ static void put_likely(qkv__json *j, const qkv_model *m, const scored *order, in
 
 void qkv__put_classes(qkv__json *j, const qkv_model *m, const float *probabilities, int64_t n)
 {
-    qkv_problem problem = qkv_model_info_of(m)->problem;
+    qkv_problem problem = qkv_model_get_info(m)->problem;
     if (problem == QKV_PROBLEM_NUMBER || (n == 1 && !problem)) {
         if (problem) put_number(j, probabilities[0]);
         else put_only_class(j, m, probabilities[0]);

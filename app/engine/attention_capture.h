@@ -16,7 +16,7 @@ void qkv__put_sides(qkv__json *j, const qkv_attention_capture *a, int only);
 typedef void qkv__put_numbers(qkv__json *j, const float *x, size_t n);
 
 /* One head; every head small, at most `cells` a side; what the heads do, layer and head -1: of all. Each gives the errors of
- * qkv_attention_capture_weights(), or MEMORY; those of writing stay in j. */
+ * qkv_attention_weights(), or MEMORY; those of writing stay in j. */
 qkv_status qkv__put_head(qkv__json *j, const qkv_attention_capture *a, qkv_attention_kind kind, int layer, int head,
                          qkv__put_numbers *put_weights);
 qkv_status qkv__put_thumbnails(qkv__json *j, const qkv_attention_capture *a, qkv_attention_kind kind, int64_t cells);

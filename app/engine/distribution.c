@@ -12,14 +12,14 @@ enum { MOST_SHOWN = 200 };
 qkv_status qkv__put_token_text(qkv__json *j, const qkv_tokenizer *t, int32_t id)
 {
     qkv_token_names names = { 0 };
-    qkv_text text = { 0 };
+    qkv_buffer text = { 0 };
     bool is_special = qkv_tokenizer_is_special(t, id);
     qkv_status status = is_special ? QKV_OK : qkv_token_names_make(t, &id, 1, &names);
     const char *spelling = is_special ? qkv_tokenizer_token(t, id) : names.n ? names.names[0] : "";
     if (!status) status = qkv__put_unit_name(&text, spelling, strlen(spelling), true);
     qkv__put_string(j, text.data, text.length);
     qkv_token_names_free(&names);
-    qkv_text_free(&text);
+    qkv_buffer_free(&text);
     return status;
 }
 
@@ -60,11 +60,11 @@ static qkv_status read_asked(qkv__engine *e, qkv__asking *a, bool finds, qkv_log
 static qkv_status forbid_special(const qkv_model *m, qkv__sampler *s)
 {
     const qkv_tokenizer *t = qkv_model_target_tokenizer(m);
-    const qkv_model_info *info = qkv_model_info_of(m);
+    const qkv_model_info *info = qkv_model_get_info(m);
     qkv_special_tokens special;
     qkv_status status = qkv_model_special_tokens(m, &special);
     for (int32_t id = 0; id < s->vocabulary; id++)
-        s->forbidden[id] = id >= qkv_tokenizer_size(t) || qkv_tokenizer_is_special(t, id);
+        s->forbidden[id] = id >= qkv_tokenizer_vocab_size(t) || qkv_tokenizer_is_special(t, id);
     if (!status && special.end >= 0) s->forbidden[special.end] = false;
     for (int i = 0; i < info->n_ends; i++) s->forbidden[info->ends[i]] = false;
     for (int i = 0; i < info->n_banned; i++) s->forbidden[info->banned[i]] = true;
@@ -95,7 +95,7 @@ static qkv_status put_next(qkv__json *j, const qkv_model *m, const float *logits
 {
     int64_t ids[MOST_SHOWN];
     double p[MOST_SHOWN], total = 0;
-    qkv_status status = qkv_likeliest(logits, s->vocabulary, n, ids, p);
+    qkv_status status = qkv_top_k(logits, s->vocabulary, n, ids, p);
     if (status) return status;
     for (int64_t i = 0; i < s->n; i++) total += s->candidates[i].weight;
     qkv__put_raw(j, "{\"n\":");
@@ -118,14 +118,14 @@ static qkv_status put_next(qkv__json *j, const qkv_model *m, const float *logits
 static qkv_status answer_from_logits(const qkv_model *m, const json_t *body, qkv_generate_opts *o, const qkv_tensor *logits,
                                      qkv__json *j)
 {
-    int64_t vocabulary = qkv_dim(logits, 1), n = 10;
+    int64_t vocabulary = qkv_tensor_dim(logits, 1), n = 10;
     qkv__sampler sampler = { 0 };
     qkv_status status = qkv__get_whole(body, "n", 1, MOST_SHOWN, &n);
     if (!status) status = qkv__sampling_resolve_options(o);
     if (!status) status = qkv__sampler_start(&sampler, o, vocabulary);
     if (!status) status = forbid_special(m, &sampler);
-    if (!status) status = qkv__sample_candidates(&sampler, qkv_data(logits), (qkv__history){ 0 });
-    if (!status) status = put_next(j, m, qkv_data(logits), &sampler, (int)(n < vocabulary ? n : vocabulary));
+    if (!status) status = qkv__sample_candidates(&sampler, qkv_tensor_data(logits), (qkv__history){ 0 });
+    if (!status) status = put_next(j, m, qkv_tensor_data(logits), &sampler, (int)(n < vocabulary ? n : vocabulary));
     qkv__sampler_free(&sampler);
     return status;
 }
@@ -187,13 +187,13 @@ static qkv_status put_surprises(qkv__json *j, const qkv_model *m, const qkv_atte
 {
     bool chooses = c->layers[QKV_ATTENTION_CROSS] > 0;
     const qkv_attention_side *expected = chooses ? &c->chosen : &c->read;
-    int64_t vocabulary = qkv_dim(logits, 1), skipped = chooses ? 0 : 1;
+    int64_t vocabulary = qkv_tensor_dim(logits, 1), skipped = chooses ? 0 : 1;
     qkv_status status = QKV_OK;
     qkv__put_raw(j, "{\"tokens\":[");
     for (int64_t i = skipped; i < expected->first[expected->n] && !status; i++) {
         if (i > skipped) qkv__put_raw(j, ",");
-        status = put_surprise(j, qkv_model_target_tokenizer(m), qkv_data(logits) + (i - skipped) * vocabulary, vocabulary,
-                              expected->ids[i], n);
+        status = put_surprise(j, qkv_model_target_tokenizer(m), qkv_tensor_data(logits) + (i - skipped) * vocabulary,
+                              vocabulary, expected->ids[i], n);
     }
     qkv__put_raw(j, "]}");
     return status;

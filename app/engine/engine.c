@@ -40,7 +40,7 @@ static qkv_status put_kind_weights(qkv__json *j, const qkv_attention_capture *a,
     float *all = qkv__alloc(bytes);
     qkv_status status = all ? QKV_OK : QKV_MEMORY;
     for (int64_t i = 0; i < dims[0] * dims[1] && !status; i++)
-        status = qkv_attention_capture_weights(a, kind, (int)(i / dims[1]), (int)(i % dims[1]), all + i * cells);
+        status = qkv_attention_weights(a, kind, (int)(i / dims[1]), (int)(i % dims[1]), all + i * cells);
     if (!status) qkv__put_array(j, all, 4, dims);
     qkv__release(all, bytes);
     return status;
@@ -54,8 +54,7 @@ qkv_status qkv__put_all_weights(qkv__json *j, const json_t *body, const qkv_atte
     qkv__put_raw(j, ",\"weights\":{");
     for (qkv_attention_kind kind = 0; kind < QKV_ATTENTION_KINDS && !status; kind++) {
         if (!a->layers[kind] || !is_kind_wanted(body, kind)) continue;
-        const int64_t dims[] = { a->layers[kind], a->heads, qkv_attention_capture_rows(a, kind)->n,
-                                 qkv_attention_capture_columns(a, kind)->n };
+        const int64_t dims[] = { a->layers[kind], a->heads, qkv_attention_rows(a, kind)->n, qkv_attention_columns(a, kind)->n };
         if (dims[0] * dims[1] * dims[2] * dims[3] > left) continue;
         left -= dims[0] * dims[1] * dims[2] * dims[3];
         if (follows) qkv__put_raw(j, ",");
@@ -94,14 +93,14 @@ static void put_number_or_word(qkv__json *j, const char *name, int x)
 
 static qkv_status put_one_map(qkv__json *j, const qkv_attention_capture *c, qkv_attention_kind kind, int layer, int head)
 {
-    const qkv_attention_side *rows = qkv_attention_capture_rows(c, kind), *columns = qkv_attention_capture_columns(c, kind);
+    const qkv_attention_side *rows = qkv_attention_rows(c, kind), *columns = qkv_attention_columns(c, kind);
     if (!rows || !columns) return qkv__fail(QKV_USAGE, "\"kind\" is one that the model does not have");
     const int64_t dims[] = { rows->n, columns->n };
     size_t bytes = sizeof(float) * (size_t)(dims[0] * dims[1]);
     float *weights = qkv__alloc(bytes);
     qkv_status status = !weights                ? QKV_MEMORY
-                        : layer == QKV__ROLLOUT ? qkv_attention_capture_rollout(c, kind, weights)
-                                                : qkv_attention_capture_weights(c, kind, layer, head, weights);
+                        : layer == QKV__ROLLOUT ? qkv_attention_rollout(c, kind, weights)
+                                                : qkv_attention_weights(c, kind, layer, head, weights);
     qkv__put_raw(j, "{\"kind\":");
     qkv__put_name(j, qkv_attention_kind_name(kind));
     put_number_or_word(j, "layer", layer);
@@ -170,7 +169,7 @@ enum { REQUESTS = sizeof requests / sizeof *requests };
 static qkv_status answer_info(qkv__engine *e, const json_t *body, qkv__json *j)
 {
     (void)body;
-    const qkv_transformer_opts *o = qkv_transformer_options(qkv_model_transformer(e->model));
+    const qkv_config *o = qkv_transformer_options(qkv_model_transformer(e->model));
     qkv__put_model_info(j, e->model, e->name);
     qkv__put_named_whole(j, "protocol", PROTOCOL);
     qkv__put_named_whole(j, "kv_heads", o->kv_heads ? o->kv_heads : o->heads);
@@ -213,7 +212,7 @@ static qkv_status answer_request(qkv__engine *e, const json_t *body, qkv__json *
 
 static void put_refusal(qkv__json *j, qkv_status status)
 {
-    qkv__text_clear(&j->text);
+    qkv__buffer_clear(&j->text);
     j->status = QKV_OK;
     qkv__put_raw(j, "{\"error\":{\"message\":");
     qkv__put_name(j, qkv_error());
@@ -229,11 +228,11 @@ void qkv__engine_answer(qkv__engine *e, const json_t *request, qkv_each_step eac
     if (status) put_refusal(j, status);
 }
 
-qkv_status qkv__engine_request(qkv__engine *e, const char *request, size_t length, qkv_text *answer)
+qkv_status qkv__engine_request(qkv__engine *e, const char *request, size_t length, qkv_buffer *answer)
 {
     json_error_t error;
     qkv__json j = { .text = *answer };
-    qkv__text_clear(&j.text);
+    qkv__buffer_clear(&j.text);
     json_t *body = json_loadb(request, length, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &error);
     if (body) qkv__engine_answer(e, body, NULL, NULL, &j);
     else put_refusal(&j, qkv__fail(QKV_FORMAT, "the request is not JSON: %s", error.text));
@@ -264,7 +263,7 @@ void qkv__engine_free(qkv__engine *e)
     json_decref(e->checkpoints);
     qkv__release_text(e->checkpoint_folder);
     qkv_attention_capture_free(&e->remembered.attended);
-    qkv_text_free(&e->remembered.key);
+    qkv_buffer_free(&e->remembered.key);
     pthread_mutex_destroy(&e->remembered.lock);
     qkv__release_text(e->name);
     qkv__release(e, sizeof *e);

@@ -22,6 +22,6 @@ qkv_status qkv__engine_set_checkpoints(qkv__engine *e, const char *folder, json_
 void qkv__engine_answer(qkv__engine *e, const json_t *request, qkv_each_step each_step, void *data, qkv__json *j);
 
 /* The same for a request as text; the answer replaces what was in *answer, which is yours. MEMORY. */
-qkv_status qkv__engine_request(qkv__engine *e, const char *request, size_t length, qkv_text *answer);
+qkv_status qkv__engine_request(qkv__engine *e, const char *request, size_t length, qkv_buffer *answer);
 
 #endif

@@ -110,12 +110,12 @@ static qkv_status put_first_tokens(qkv__json *j, const qkv_tokenizer *t)
 {
     int32_t ids[4];
     size_t n = 0;
-    qkv_text text = { 0 };
-    for (int32_t id = 0; id < qkv_tokenizer_size(t) && n < 4; id++)
+    qkv_buffer text = { 0 };
+    for (int32_t id = 0; id < qkv_tokenizer_vocab_size(t) && n < 4; id++)
         if (!qkv_tokenizer_is_special(t, id) && id != t->unknown) ids[n++] = id;
     qkv_status status = qkv_tokenizer_decode(t, ids, n, 1, &text);
     if (!status) qkv__put_string(j, text.data, text.length);
-    qkv_text_free(&text);
+    qkv_buffer_free(&text);
     return status;
 }
 
@@ -139,7 +139,7 @@ static qkv_status put_recorded(qkv__json *j, const qkv_model *m, int most, int *
     const char *folder = qkv__model_folder(m);
     char path[PATH_BYTES];
     qkv__bytes file;
-    qkv_text line = { 0 };
+    qkv_buffer line = { 0 };
     *n = 0;
     if (!folder || snprintf(path, sizeof path, "%s/" QKV__EXAMPLES, folder) >= PATH_BYTES || !qkv__file_exists(path))
         return QKV_OK;
@@ -155,7 +155,7 @@ static qkv_status put_recorded(qkv__json *j, const qkv_model *m, int most, int *
         if ((*n)++) qkv__put_raw(j, ",");
         qkv__put_string(j, line.data, line.length);
     }
-    qkv_text_free(&line);
+    qkv_buffer_free(&line);
     qkv__bytes_free(&file);
     return status;
 }

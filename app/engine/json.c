@@ -9,7 +9,7 @@
 
 void qkv__put_bytes(qkv__json *j, const void *raw, size_t size)
 {
-    if (!j->status) j->status = qkv__text_put(&j->text, raw, size);
+    if (!j->status) j->status = qkv__buffer_put(&j->text, raw, size);
 }
 
 void qkv__put_raw(qkv__json *j, const char *raw) { qkv__put_bytes(j, raw, strlen(raw)); }

@@ -10,7 +10,7 @@
 
 /* The first error stays; what is put after it is lost. Starts as zero. */
 typedef struct qkv__json {
-    qkv_text text;
+    qkv_buffer text;
     qkv_status status;
 } qkv__json;
 

@@ -34,9 +34,9 @@ typedef struct qkv__learning {
     toy task;
     int64_t letters, length, seed;
     qkv_model *model;
-    qkv_pairs *pairs;
+    qkv_dataset *pairs;
     qkv_trainer *trainer;
-    qkv_progress at;
+    qkv_train_state at;
     int64_t tokens; /* that were learned from */
     double seconds;
     letters sources[TESTS], targets[TESTS];
@@ -46,7 +46,7 @@ void qkv__learning_free(qkv__learning *l)
 {
     if (!l) return;
     qkv_trainer_free(l->trainer);
-    qkv_pairs_free(l->pairs);
+    qkv_dataset_free(l->pairs);
     qkv_model_free(l->model);
     qkv__release(l, sizeof *l);
 }
@@ -96,7 +96,7 @@ static qkv_tokenizer *learn_letters(int64_t n)
     qkv_tokenizer *t = NULL;
     qkv_status status = words ? QKV_OK : QKV_MEMORY;
     for (int64_t i = 0; i < n && !status; i++) status = qkv_word_counts_add(words, (char[]){ (char)('a' + i), '\0' }, 1);
-    if (!status) t = qkv_tokenizer_train(words, &(qkv_bpe_opts){ .min_count = 1 });
+    if (!status) t = qkv_tokenizer_train(words, &(qkv_tokenizer_opts){ .min_count = 1 });
     qkv_word_counts_free(words);
     return t;
 }
@@ -105,8 +105,8 @@ static qkv_status make_tiny_model(qkv__learning *l)
 {
     qkv_tokenizer *t = learn_letters(l->letters);
     if (!t) return qkv_error_status();
-    const qkv_transformer_opts tiny = {
-        .vocabulary = qkv_tokenizer_size(t), .encoder_layers = 1, .decoder_layers = 1, .dim = 32, .heads = 2, .d_ff = 64
+    const qkv_config tiny = {
+        .vocabulary = qkv_tokenizer_vocab_size(t), .encoder_layers = 1, .decoder_layers = 1, .dim = 32, .heads = 2, .d_ff = 64
     };
     l->model = qkv_model_new(&tiny, (uint64_t)l->seed);
     qkv_status status = l->model ? qkv_model_set_tokenizers(l->model, t, NULL) : qkv_error_status();
@@ -119,7 +119,7 @@ static qkv_status add_ids(qkv__learning *l, const letters *source, const letters
     const qkv_tokenizer *t = qkv_model_source_tokenizer(l->model);
     qkv_status status = qkv_tokenizer_encode(t, source->text, strlen(source->text), NULL, a);
     if (!status) status = qkv_tokenizer_encode(t, target->text, strlen(target->text), NULL, b);
-    return status ? status : qkv_pairs_add(l->pairs, a->ids, a->n, b->ids, b->n);
+    return status ? status : qkv_dataset_add_ids(l->pairs, a->ids, a->n, b->ids, b->n);
 }
 
 static bool is_tested(const qkv__learning *l, const letters *source)
@@ -134,7 +134,7 @@ static qkv_status make_pairs(qkv__learning *l)
 {
     letters source, target;
     qkv_ids a = { 0 }, b = { 0 };
-    qkv_status status = (l->pairs = qkv_pairs_new()) ? QKV_OK : QKV_MEMORY;
+    qkv_status status = (l->pairs = qkv_dataset_new()) ? QKV_OK : QKV_MEMORY;
     for (int64_t i = 0; i < TESTS; i++) make_pair(l, i, &l->sources[i], &l->targets[i]);
     for (int64_t i = TESTS; i < TESTS + PAIRS && !status; i++) {
         make_pair(l, i, &source, &target);
@@ -266,16 +266,16 @@ static qkv_status put_params(qkv__json *j, const qkv_model *m)
 {
     const qkv_params *p = qkv_model_params(m);
     qkv__put_raw(j, "{\"names\":[");
-    for (int i = 0; i < qkv_params_tensors(p); i++) {
+    for (int i = 0; i < qkv_params_size(p); i++) {
         if (i) qkv__put_raw(j, ",");
         qkv__put_name(j, qkv_params_name(p, i));
     }
     qkv__put_raw(j, "],\"values\":[");
-    for (int i = 0; i < qkv_params_tensors(p); i++) {
-        const qkv_tensor *t = qkv_params_tensor(p, i);
-        const int64_t count = qkv_count(t);
+    for (int i = 0; i < qkv_params_size(p); i++) {
+        const qkv_tensor *t = qkv_params_at(p, i);
+        const int64_t count = qkv_tensor_count(t);
         if (i) qkv__put_raw(j, ",");
-        qkv__put_array(j, qkv_data(t), 1, &count);
+        qkv__put_array(j, qkv_tensor_data(t), 1, &count);
     }
     qkv__put_raw(j, "]}");
     return QKV_OK;

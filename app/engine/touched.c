@@ -16,13 +16,13 @@ static qkv_status add_switch(const char *given, const qkv_model *m, qkv_touches 
 {
     static const char *const names[] = {
 #define TOUCH_NAME(constant, name) name,
-        QKV_TOUCH_LIST(TOUCH_NAME)
+        QKV_EDIT_LIST(TOUCH_NAME)
 #undef TOUCH_NAME
     };
     const char *equals = given ? strchr(given, '=') : NULL;
-    for (int i = 0; equals && i < QKV_TOUCH_KINDS; i++)
+    for (int i = 0; equals && i < QKV_EDIT_KINDS; i++)
         if (strlen(names[i]) == (size_t)(equals - given) && !strncmp(given, names[i], strlen(names[i])))
-            return qkv_touches_add(list, m, (qkv_touch_what)i, equals + 1);
+            return qkv_touches_add(list, m, (qkv_edit_kind)i, equals + 1);
     return qkv__fail(QKV_USAGE, "\"switches\": \"%.60s\" is none: a switch is a text like \"without-head=1.3\"",
                      given ? given : "null");
 }
@@ -35,7 +35,7 @@ static qkv_status touch_model(const json_t *given, const qkv_model *m, qkv_model
     if (!json_is_array(given) || n > MOST_SWITCHES)
         return qkv__fail(QKV_USAGE, "\"switches\" must be an array of at most %d texts", MOST_SWITCHES);
     for (size_t i = 0; i < n && !status; i++) status = add_switch(json_string_value(json_array_get(given, i)), m, &list);
-    if (!status && !(*touched = qkv_model_touched(m, list.touches, list.n))) status = qkv_error_status();
+    if (!status && !(*touched = qkv_model_edit(m, list.touches, list.n))) status = qkv_error_status();
     qkv_touches_free(&list);
     return status;
 }
@@ -87,7 +87,7 @@ static qkv_status answer_look(qkv__engine *e, const json_t *body, qkv__json *j, 
 }
 
 /* An object that a call of the library wrote, without the brace that ends it, so that more can follow. */
-static void put_open_object(qkv__json *j, const qkv_text *object)
+static void put_open_object(qkv__json *j, const qkv_buffer *object)
 {
     size_t length = object->length;
     while (length && object->data[length - 1] != '}') length--;
@@ -97,14 +97,14 @@ static void put_open_object(qkv__json *j, const qkv_text *object)
 /* A token, or a class, that a model says. */
 static qkv_status put_output_name(qkv__json *j, const qkv_model *m, int64_t id)
 {
-    const qkv_transformer_opts *o = qkv_transformer_options(qkv_model_transformer(m));
+    const qkv_config *o = qkv_transformer_options(qkv_model_transformer(m));
     if (!o->classes) return qkv__put_token_text(j, qkv_model_target_tokenizer(m), (int32_t)id);
     const char *label = qkv_model_label(m, id);
     qkv__put_name(j, label ? label : "");
     return QKV_OK;
 }
 
-static qkv_status put_walk(qkv__json *j, const qkv_model *m, const qkv_walk_result *walk, const qkv_text *object)
+static qkv_status put_walk(qkv__json *j, const qkv_model *m, const qkv_trace_result *walk, const qkv_buffer *object)
 {
     qkv_status status = QKV_OK;
     put_open_object(j, object);
@@ -121,8 +121,8 @@ static qkv_status put_walk(qkv__json *j, const qkv_model *m, const qkv_walk_resu
 
 static qkv_status look_walk(const qkv_model *m, const json_t *body, const qkv_attention_capture *c, qkv__json *j)
 {
-    qkv_walk_result walk = { 0 };
-    qkv_text object = { 0 };
+    qkv_trace_result walk = { 0 };
+    qkv_buffer object = { 0 };
     int64_t layer = 0, head = 0, query = 0, k = 5;
     int kind;
     qkv_status status = qkv__get_kind(body, &kind);
@@ -132,28 +132,28 @@ static qkv_status look_walk(const qkv_model *m, const json_t *body, const qkv_at
     if (!status) status = qkv__get_whole(body, "query", 0, INT64_MAX, &query);
     if (!status) status = qkv__get_whole(body, "n", 1, MOST_K, &k);
     if (status) return status;
-    const qkv_walk_opts opts = {
+    const qkv_trace_opts opts = {
         .kind = (qkv_attention_kind)kind, .layer = (int)layer, .head = (int)head, .query = query, .k = (int)k
     };
-    status = qkv_walk(m, c, &opts, &walk);
-    if (!status) status = qkv_walk_json(&walk, &object);
+    status = qkv_trace(m, c, &opts, &walk);
+    if (!status) status = qkv_trace_json(&walk, &object);
     if (!status) status = put_walk(j, m, &walk, &object);
-    qkv_text_free(&object);
-    qkv_walk_free(&walk);
+    qkv_buffer_free(&object);
+    qkv_trace_free(&walk);
     return status;
 }
 
 static qkv_status look_lens(const qkv_model *m, const json_t *body, const qkv_attention_capture *c, qkv__json *j)
 {
-    qkv_lens_result lens = { 0 };
-    qkv_text object = { 0 };
+    qkv_logit_lens_result lens = { 0 };
+    qkv_buffer object = { 0 };
     int64_t k = 5;
     qkv_status status = qkv__get_whole(body, "n", 1, MOST_K, &k);
-    if (!status) status = qkv_lens(m, c, &(qkv_lens_opts){ .k = (int)k }, &lens);
-    if (!status) status = qkv_lens_text(m, c, &lens, 1, &object);
+    if (!status) status = qkv_logit_lens(m, c, &(qkv_logit_lens_opts){ .k = (int)k }, &lens);
+    if (!status) status = qkv_logit_lens_text(m, c, &lens, 1, &object);
     if (!status) qkv__put_bytes(j, object.data, object.length);
-    qkv_text_free(&object);
-    qkv_lens_free(&lens);
+    qkv_buffer_free(&object);
+    qkv_logit_lens_free(&lens);
     return status;
 }
 
@@ -163,8 +163,9 @@ static qkv_status get_methods(const json_t *body, unsigned *methods)
     for (size_t i = 0; i < json_array_size(given); i++) {
         const char *name = json_string_value(json_array_get(given, i));
         int method = 0;
-        while (name && method < QKV_WHY_METHODS && strcmp(name, qkv_why_method_name((qkv_why_method)method))) method++;
-        if (!name || method == QKV_WHY_METHODS) return qkv__fail(QKV_USAGE, "\"methods\": element %zu is not known", i);
+        while (name && method < QKV_ATTRIBUTE_METHODS && strcmp(name, qkv_attribute_method_name((qkv_attribute_method)method)))
+            method++;
+        if (!name || method == QKV_ATTRIBUTE_METHODS) return qkv__fail(QKV_USAGE, "\"methods\": element %zu is not known", i);
         *methods |= 1u << method;
     }
     return QKV_OK;
@@ -173,9 +174,9 @@ static qkv_status get_methods(const json_t *body, unsigned *methods)
 static qkv_status look_why(const qkv_model *m, const json_t *body, const qkv_attention_capture *c, qkv__json *j)
 {
     enum { MOST_STEPS = 4096 };
-    qkv_why_result why = { 0 };
-    qkv_text object = { 0 };
-    qkv_why_opts opts = { .size = sizeof opts, .output = -1 };
+    qkv_attribution why = { 0 };
+    qkv_buffer object = { 0 };
+    qkv_attribute_opts opts = { .size = sizeof opts, .output = -1 };
     int64_t steps = 0;
     qkv_status status = get_methods(body, &opts.methods);
     if (!status) status = qkv__get_whole(body, "at", 0, INT64_MAX, &opts.at);
@@ -183,11 +184,11 @@ static qkv_status look_why(const qkv_model *m, const json_t *body, const qkv_att
     if (!status) status = qkv__get_whole(body, "steps", 1, MOST_STEPS, &steps);
     opts.has_output = opts.output >= 0;
     opts.steps = (int)steps;
-    if (!status) status = qkv_why(m, c, &opts, &why);
-    if (!status) status = qkv_why_text(m, c, &why, 1, &object);
+    if (!status) status = qkv_attribute(m, c, &opts, &why);
+    if (!status) status = qkv_attribution_text(m, c, &why, 1, &object);
     if (!status) qkv__put_bytes(j, object.data, object.length);
-    qkv_text_free(&object);
-    qkv_why_free(&why);
+    qkv_buffer_free(&object);
+    qkv_attribution_free(&why);
     return status;
 }
 

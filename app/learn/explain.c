@@ -63,7 +63,7 @@ static qkv_status load_matrix(explained *e, const char *option, const char *sour
 {
     if (!source) return QKV_OK;
     qkv_status status = load_tensor(e->tape, option, source, 2, out);
-    return status ? status : check_finite(option, qkv_data(*out), qkv_count(*out));
+    return status ? status : check_finite(option, qkv_tensor_data(*out), qkv_tensor_count(*out));
 }
 
 /* A matrix, or one of a batch of them, (B, T, D). */
@@ -71,8 +71,8 @@ static qkv_status load_sequence(explained *e, const explain_input *in, const cha
 {
     if (!source) return QKV_OK;
     qkv_status status = load_tensor(e->tape, option, source, 3, out);
-    if (!status && qkv_ndim(*out) == 3) {
-        int64_t batch = qkv_dim(*out, 0), rows = qkv_dim(*out, 1), columns = qkv_dim(*out, 2);
+    if (!status && qkv_tensor_ndim(*out) == 3) {
+        int64_t batch = qkv_tensor_dim(*out, 0), rows = qkv_tensor_dim(*out, 1), columns = qkv_tensor_dim(*out, 2);
         if (in->sequence >= batch)
             return fail(QKV_USAGE, "--sequence %lld: --%s holds sequences 0 to %lld", (long long)in->sequence, option,
                         (long long)batch - 1);
@@ -81,8 +81,9 @@ static qkv_status load_sequence(explained *e, const explain_input *in, const cha
         snprintf(e->batch_text, sizeof e->batch_text, _("Sequence %lld of a batch of %lld."), (long long)in->sequence,
                  (long long)batch);
     } else if (!status && in->sequence)
-        status = fail(QKV_USAGE, "--sequence is for a batch, an array (B,T,D); --%s has %d dimensions", option, qkv_ndim(*out));
-    return status ? status : check_finite(option, qkv_data(*out), qkv_count(*out));
+        status = fail(QKV_USAGE, "--sequence is for a batch, an array (B,T,D); --%s has %d dimensions", option,
+                      qkv_tensor_ndim(*out));
+    return status ? status : check_finite(option, qkv_tensor_data(*out), qkv_tensor_count(*out));
 }
 
 /* A list of whole numbers below `limit` such as 3,5: gives how many, -1, reported, for anything else. */
@@ -109,13 +110,13 @@ static qkv_status look_up(explained *e, const explain_input *in)
     qkv_tensor *rows_of = NULL;
     if (!in->ids) return fail(QKV_USAGE, "--embed needs --ids: which rows of the table are looked up, such as --ids 5,6,2");
     qkv_status status = load_matrix(e, "embed", in->embed, &rows_of);
-    int64_t rows = qkv_dim(rows_of, 0), n = status ? 0 : read_places("ids", in->ids, rows, ids, MOST_IDS);
+    int64_t rows = qkv_tensor_dim(rows_of, 0), n = status ? 0 : read_places("ids", in->ids, rows, ids, MOST_IDS);
     if (status || n < 0) return status ? status : QKV_USAGE;
     e->x = qkv_gather(e->tape, rows_of, ids, 1, &n);
     snprintf(e->note_text, sizeof e->note_text,
              _("Each token has an id, and each id a row of the embedding table, which has %lld rows of %lld numbers here. Rows "
                "%s are looked up; one under the other they are X."),
-             (long long)rows, (long long)qkv_dim(rows_of, 1), in->ids);
+             (long long)rows, (long long)qkv_tensor_dim(rows_of, 1), in->ids);
     e->x_note = e->note_text;
     return QKV_OK;
 }
@@ -180,10 +181,10 @@ static qkv_status project(explained *e)
     for (int i = 0; e->x && i < 3; i++) {
         bool is_other = i && e->y;
         qkv_tensor *from = is_other ? e->y : e->x;
-        qkv_status status = check_equal(is_other ? N_("columns of Y") : N_("columns of X"), qkv_dim(from, 1), rows[i],
-                                        qkv_dim(e->w[i], 0));
+        qkv_status status = check_equal(is_other ? N_("columns of Y") : N_("columns of X"), qkv_tensor_dim(from, 1), rows[i],
+                                        qkv_tensor_dim(e->w[i], 0));
         if (status) return status;
-        *to[i] = qkv_matmul(from, e->w[i], QKV_TRANSPOSE_NONE);
+        *to[i] = qkv_matmul(from, e->w[i], 0);
         if (e->b[i]) *to[i] = qkv_add(*to[i], e->b[i]);
     }
     return qkv_tape_status(e->tape) ? library_failed() : QKV_OK;
@@ -193,37 +194,37 @@ static qkv_status check_heads(const explained *e)
 {
     const qkv_tensor *const parts[] = { e->q, e->k, e->v };
     for (int i = 0; i < 3; i++)
-        if (qkv_dim(parts[i], 1) % (i ? e->kv_heads : e->heads))
+        if (qkv_tensor_dim(parts[i], 1) % (i ? e->kv_heads : e->heads))
             return fail(QKV_USAGE, "%c has %lld columns, which do not divide into %lld heads", "QKV"[i],
-                        (long long)qkv_dim(parts[i], 1), (long long)e -> heads);
-    qkv_status status = check_equal(N_("columns of Q"), qkv_dim(e->q, 1) / e->heads, N_("columns of K"),
-                                    qkv_dim(e->k, 1) / e->kv_heads);
-    if (!status) status = check_equal(N_("rows of K"), qkv_dim(e->k, 0), N_("rows of V"), qkv_dim(e->v, 0));
+                        (long long)qkv_tensor_dim(parts[i], 1), (long long)e -> heads);
+    qkv_status status = check_equal(N_("columns of Q"), qkv_tensor_dim(e->q, 1) / e->heads, N_("columns of K"),
+                                    qkv_tensor_dim(e->k, 1) / e->kv_heads);
+    if (!status) status = check_equal(N_("rows of K"), qkv_tensor_dim(e->k, 0), N_("rows of V"), qkv_tensor_dim(e->v, 0));
     if (!status && e->w[PART_O])
-        status = check_equal(N_("columns of V"), qkv_dim(e->v, 1) / e->kv_heads * e->heads, N_("rows of W_O"),
-                             qkv_dim(e->w[PART_O], 0));
+        status = check_equal(N_("columns of V"), qkv_tensor_dim(e->v, 1) / e->kv_heads * e->heads, N_("rows of W_O"),
+                             qkv_tensor_dim(e->w[PART_O], 0));
     return status;
 }
 
 /* (T, H*D) as (H, T, D). */
 static qkv_tensor *split_heads(qkv_tensor *x, int64_t heads)
 {
-    qkv_tensor *y = qkv_reshape(x, QKV_SHAPE(qkv_dim(x, 0), heads, qkv_dim(x, 1) / heads));
+    qkv_tensor *y = qkv_reshape(x, QKV_SHAPE(qkv_tensor_dim(x, 0), heads, qkv_tensor_dim(x, 1) / heads));
     return qkv_permute(y, (int[]){ 1, 0, 2 });
 }
 
-static qkv_tensor *as_batch(qkv_tensor *x) { return qkv_reshape(x, QKV_SHAPE(1, qkv_dim(x, 0), qkv_dim(x, 1))); }
+static qkv_tensor *as_batch(qkv_tensor *x) { return qkv_reshape(x, QKV_SHAPE(1, qkv_tensor_dim(x, 0), qkv_tensor_dim(x, 1))); }
 
 static qkv_tensor *without_batch(qkv_tensor *x)
 {
-    if (qkv_ndim(x) == 3) return qkv_reshape(x, QKV_SHAPE(qkv_dim(x, 1), qkv_dim(x, 2)));
-    return qkv_reshape(x, QKV_SHAPE(qkv_dim(x, 1), qkv_dim(x, 2), qkv_dim(x, 3)));
+    if (qkv_tensor_ndim(x) == 3) return qkv_reshape(x, QKV_SHAPE(qkv_tensor_dim(x, 1), qkv_tensor_dim(x, 2)));
+    return qkv_reshape(x, QKV_SHAPE(qkv_tensor_dim(x, 1), qkv_tensor_dim(x, 2), qkv_tensor_dim(x, 3)));
 }
 
 static qkv_status mark_hidden(explained *e)
 {
-    int64_t n = qkv_count(e->masked), hidden = 0;
-    const float *scores = qkv_data(e->masked);
+    int64_t n = qkv_tensor_count(e->masked), hidden = 0;
+    const float *scores = qkv_tensor_data(e->masked);
     if (!(e->hidden = calloc((size_t)n + 1, 1))) return fail(QKV_MEMORY, "out of memory");
     for (int64_t i = 0; i < n; i++) hidden += e->hidden[i] = scores[i] == -INFINITY;
     if (!hidden) free(e->hidden), e->hidden = NULL;
@@ -243,16 +244,16 @@ qkv_status compute_explained(explained *e)
     e->split[1] = split_heads(e->k, e->kv_heads);
     e->split[2] = split_heads(e->v, e->kv_heads);
     e->scores = without_batch(scores);
-    e->scaled = qkv_scale(e->scores, 1 / sqrtf((float)qkv_dim(e->split[0], 2)));
+    e->scaled = qkv_scale(e->scores, 1 / sqrtf((float)qkv_tensor_dim(e->split[0], 2)));
     e->masked = without_batch(masked);
     e->weights = without_batch(weights);
     e->concat = without_batch(y);
     e->attended = split_heads(e->concat, e->heads);
-    if (e->w[PART_O]) e->output = qkv_matmul(e->concat, e->w[PART_O], QKV_TRANSPOSE_NONE);
+    if (e->w[PART_O]) e->output = qkv_matmul(e->concat, e->w[PART_O], 0);
     if (e->b[PART_O]) e->output = qkv_add(e->output, e->b[PART_O]);
     if (qkv_tape_status(e->tape)) return library_failed();
-    for (int64_t i = 0; i < qkv_count(e->scaled); i++)
-        if (!isfinite(qkv_data(e->scaled)[i]))
+    for (int64_t i = 0; i < qkv_tensor_count(e->scaled); i++)
+        if (!isfinite(qkv_tensor_data(e->scaled)[i]))
             return fail(QKV_NUMERIC, "the scores Q K^T are not finite: queries or keys are too large");
     return mark_hidden(e);
 }
@@ -261,7 +262,7 @@ qkv_status compute_explained(explained *e)
 
 static qkv_status hide_padding(explained *e, const char *places)
 {
-    int64_t keys = qkv_dim(e->k, 0);
+    int64_t keys = qkv_tensor_dim(e->k, 0);
     int32_t *hidden = malloc(sizeof *hidden * (size_t)(keys + 1));
     free(e->keep);
     e->keep = malloc((size_t)keys + 1);
@@ -300,10 +301,11 @@ static qkv_status load_bias(explained *e, const explain_input *in)
     if (!in->bias) return QKV_OK;
     qkv_status status = load_tensor(e->tape, "bias", in->bias, 3, &e->bias);
     if (status) return status;
-    bool has_heads = qkv_ndim(e->bias) == 3;
-    int64_t shape[4] = { 1, has_heads ? qkv_dim(e->bias, 0) : 1, qkv_dim(e->bias, -2), qkv_dim(e->bias, -1) };
+    bool has_heads = qkv_tensor_ndim(e->bias) == 3;
+    int64_t shape[4] = { 1, has_heads ? qkv_tensor_dim(e->bias, 0) : 1, qkv_tensor_dim(e->bias, -2),
+                         qkv_tensor_dim(e->bias, -1) };
     memcpy(e->mask.bias_shape, shape, sizeof shape);
-    e->mask.bias = qkv_data(e->bias);
+    e->mask.bias = qkv_tensor_data(e->bias);
     return QKV_OK;
 }
 
@@ -315,7 +317,7 @@ static void make_token_name(const char *text, char name[NAME_ROOM])
     *name = '\0';
     if (*text == ' ' && text[1]) text++;
     for (size_t left = strlen(text); left; text += bytes, left -= bytes) {
-        int32_t c = qkv_utf8_decode(text, left, &bytes);
+        int32_t c = qkv_utf8_next(text, left, &bytes);
         const char *seen = c < 0x20 || (c >= 0x7F && c < 0xA0) ? "·" : c == ' ' ? "␣" : text;
         size_t size = seen == text ? bytes : strlen(seen);
         if (used + size >= NAME_ROOM) return;
@@ -348,7 +350,7 @@ static qkv_status name_tokens(explained *e, const char *typed)
     enum { MOST_NAMES = 1024 };
     const char *names[MOST_NAMES];
     char *text = strdup(typed), *rest = text, *name;
-    int64_t n = 0, tokens = qkv_dim(e->q, 0);
+    int64_t n = 0, tokens = qkv_tensor_dim(e->q, 0);
     for (char *wide = text; wide && (wide = strstr(wide, "，")); wide += 3) memcpy(wide, "   ", 3);
     while (text && n < MOST_NAMES && (name = strsep(&rest, " ,\t\n")))
         if (*name) names[n++] = name;
@@ -358,7 +360,7 @@ static qkv_status name_tokens(explained *e, const char *typed)
     if (n != tokens) return fail(QKV_USAGE, "--tokens: %lld names for %lld tokens", (long long)n, (long long)tokens);
     e->queries = (labels){ .names = e->query_list.names };
     e->words = e->query_list.names;
-    if (qkv_dim(e->k, 0) != tokens || e->y) return QKV_OK;
+    if (qkv_tensor_dim(e->k, 0) != tokens || e->y) return QKV_OK;
     e->keys = e->key_columns = e->queries;
     e->key_words = e->words;
     e->is_self = true;
@@ -392,7 +394,7 @@ static qkv_status choose_shown(explained *e, const explain_input *in)
         if (e->head < 0 || *end || e->head >= e->heads)
             return fail(QKV_USAGE, "--head %s: give a number from 0 to %lld, or all", in->head, (long long)e->heads - 1);
     }
-    return in->token ? find_token(in->token, &e->query_list, qkv_dim(e->q, 0), &e->token) : QKV_OK;
+    return in->token ? find_token(in->token, &e->query_list, qkv_tensor_dim(e->q, 0), &e->token) : QKV_OK;
 }
 
 static qkv_status explain_typed(explained *e, const explain_input *in)

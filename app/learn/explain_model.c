@@ -11,7 +11,7 @@
 
 /* Which attention. */
 typedef struct place {
-    const qkv_transformer_opts *o;
+    const qkv_config *o;
     qkv_attention_kind kind;
     int layer, layers;
 } place;
@@ -55,9 +55,9 @@ static qkv_status run_forward_kept(explained *e, const qkv_model *m, const qkv_a
 /* A weight as (in, out), by its product with the identity: 16-bit ones have no numbers to look at. */
 static qkv_tensor *weight_as_matrix(qkv_tape *t, qkv_tensor *weight)
 {
-    int64_t n = qkv_dim(weight, 1);
+    int64_t n = qkv_tensor_dim(weight, 1);
     qkv_tensor *identity = qkv_constant(t, QKV_SHAPE(n, n), NULL);
-    for (int64_t i = 0; identity && i < n; i++) qkv_data(identity)[i * n + i] = 1;
+    for (int64_t i = 0; identity && i < n; i++) qkv_tensor_data(identity)[i * n + i] = 1;
     return qkv_linear_forward(&(qkv_linear){ .weight = weight }, identity);
 }
 
@@ -75,7 +75,7 @@ static void take_weights(explained *e, const qkv_model *m, const place *at)
     for (int i = 0; i < PARTS; i++) {
         e->w[i] = weight_as_matrix(e->tape, find_weight(m, at, i, "weight"));
         qkv_tensor *bias = find_weight(m, at, i, "bias");
-        if (bias) e->b[i] = qkv_reshape(qkv_on(e->tape, bias), QKV_SHAPE(1, qkv_count(bias)));
+        if (bias) e->b[i] = qkv_reshape(qkv_on(e->tape, bias), QKV_SHAPE(1, qkv_tensor_count(bias)));
     }
 }
 
@@ -84,7 +84,7 @@ static void take_weights(explained *e, const qkv_model *m, const place *at)
 /* Part i of n equal ones of the columns. */
 static qkv_tensor *columns_of(qkv_tensor *x, int64_t i, int64_t n)
 {
-    int64_t width = qkv_dim(x, 1) / n;
+    int64_t width = qkv_tensor_dim(x, 1) / n;
     return x ? qkv_slice(x, 1, i * width, (i + 1) * width) : NULL;
 }
 
@@ -92,7 +92,7 @@ static qkv_tensor *columns_of(qkv_tensor *x, int64_t i, int64_t n)
 static void keep_one_head(explained *e, int64_t h)
 {
     int64_t of[] = { h, h / (e->heads / e->kv_heads), h / (e->heads / e->kv_heads) };
-    int64_t heads[] = { e->heads, e->kv_heads, e->kv_heads }, rows = qkv_dim(e->w[PART_O], 0) / e->heads;
+    int64_t heads[] = { e->heads, e->kv_heads, e->kv_heads }, rows = qkv_tensor_dim(e->w[PART_O], 0) / e->heads;
     qkv_tensor **const projected[] = { &e->q, &e->k, &e->v };
     for (int i = 0; i < 3; i++) {
         *projected[i] = columns_of(*projected[i], of[i], heads[i]);
@@ -120,8 +120,7 @@ static qkv_status choose_head(explained *e, const char *typed)
 
 static qkv_status name_sides(explained *e, const qkv_attention_capture *a, const place *at)
 {
-    const qkv_attention_side *rows = qkv_attention_capture_rows(a, at->kind),
-                             *columns = qkv_attention_capture_columns(a, at->kind);
+    const qkv_attention_side *rows = qkv_attention_rows(a, at->kind), *columns = qkv_attention_columns(a, at->kind);
     if (!make_token_list(&e->query_list, rows->names, rows->n) || !make_token_list(&e->key_list, columns->names, columns->n))
         return fail(QKV_MEMORY, "out of memory");
     e->queries = (labels){ .names = e->query_list.names };
@@ -138,8 +137,8 @@ static void tell_place(explained *e, const explain_input *in, const qkv_attentio
                                          N_("attention of the decoder to the source") };
     size_t used = (size_t)snprintf(e->about_text, sizeof e->about_text,
                                    _("%.300s, layer %d of 0 to %d, head %s of 0 to %lld: %s. The text is \"%.200s\"."),
-                                   last_part(in->model), at->layer, at->layers - 1, in->head ? in->head : "0", (long long)at->o->heads - 1,
-                                   _(kinds[at->kind]), in->text);
+                                   last_part(in->model), at->layer, at->layers - 1, in->head ? in->head : "0",
+                                   (long long)at->o->heads - 1, _(kinds[at->kind]), in->text);
     if (a->found && used < sizeof e->about_text)
         snprintf(e->about_text + used, sizeof e->about_text - used, _(" The translation that was found is \"%.200s\"."),
                  a->found->text);
@@ -150,7 +149,7 @@ static void tell_place(explained *e, const explain_input *in, const qkv_attentio
 
 /* ---- all of it ---- */
 
-static qkv_tensor *as_matrix(qkv_tensor *x) { return qkv_reshape(x, QKV_SHAPE(qkv_dim(x, 1), qkv_dim(x, 2))); }
+static qkv_tensor *as_matrix(qkv_tensor *x) { return qkv_reshape(x, QKV_SHAPE(qkv_tensor_dim(x, 1), qkv_tensor_dim(x, 2))); }
 
 static qkv_status take_projections(explained *e, const qkv_projections *p, const place *at)
 {
@@ -167,7 +166,7 @@ static qkv_status take_projections(explained *e, const qkv_projections *p, const
 }
 
 /* The steps that are shown are the paper's. */
-static qkv_status check_is_plain(const qkv_transformer_opts *o)
+static qkv_status check_is_plain(const qkv_config *o)
 {
     if (!o->window && !o->qk_norm && o->score_cap == 0 && o->attention_scale == 0) return QKV_OK;
     return fail(QKV_UNSUPPORTED,
@@ -195,7 +194,7 @@ static qkv_status explain_captured(explained *e, const explain_input *in, const 
 /* For the encoder alone no translation is searched for: an empty target will do. */
 static const char *target_to_read(const explain_input *in, const qkv_model *m)
 {
-    const qkv_transformer_opts *o = qkv_transformer_options(qkv_model_transformer(m));
+    const qkv_config *o = qkv_transformer_options(qkv_model_transformer(m));
     bool needs_none = in->kind == QKV_ATTENTION_ENCODER && o->encoder_layers && o->decoder_layers;
     return !in->target && needs_none ? "" : in->target;
 }

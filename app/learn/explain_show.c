@@ -22,11 +22,11 @@ typedef struct part {
 
 static part part_of(const explained *e, const shown *s, int64_t h)
 {
-    int64_t rows = qkv_dim(s->values, -2), columns = qkv_dim(s->values, -1);
+    int64_t rows = qkv_tensor_dim(s->values, -2), columns = qkv_tensor_dim(s->values, -1);
     bool is_one = s->is_by_query && e->token >= 0;
     part p = { .from = is_one ? e->token : 0, .rows = is_one ? 1 : rows, .columns = columns };
     int64_t at = (h * rows + p.from) * columns;
-    p.values = qkv_data(s->values) + at;
+    p.values = qkv_tensor_data(s->values) + at;
     if (s->is_masked && e->hidden) p.hidden = e->hidden + at;
     return p;
 }
@@ -35,7 +35,7 @@ static part part_of(const explained *e, const shown *s, int64_t h)
 static void each_reading(const explained *e, int64_t h, void (*take)(const char *text, void *data), void *data)
 {
     char text[NOTE_ROOM];
-    for (int64_t i = 0; i < qkv_dim(e->q, 0); i++) {
+    for (int64_t i = 0; i < qkv_tensor_dim(e->q, 0); i++) {
         if (e->token >= 0 && i != e->token) continue;
         read_row(e, h, i, text, sizeof text);
         take(text, data);
@@ -75,7 +75,7 @@ static void print_shown(const explained *e, const step *st, const shown *s)
 {
     int64_t first, n;
     heads_shown(e, s, &first, &n);
-    bool has_heads = qkv_ndim(s->values) == 3 && e->heads > 1;
+    bool has_heads = qkv_tensor_ndim(s->values) == 3 && e->heads > 1;
     for (int64_t h = first; h < first + n; h++) {
         if (has_heads) printf(_("  %s, head %lld\n"), s->symbol, (long long)h);
         else if (st->n > 1) printf("  %s\n", s->symbol);
@@ -89,8 +89,9 @@ void print_explained(const explained *e, const step *steps, int n)
     puts("Attention(Q, K, V) = softmax(Q K^T / sqrt(d_k)) V\n");
     if (e->about) say("%s", e->about);
     if (*e->batch_text) say("%s", e->batch_text);
-    say(_("Queries: %lld. Keys: %lld, each with a value. Widths: d_k = %lld, d_v = %lld."), (long long)qkv_dim(e->q, 0),
-        (long long)qkv_dim(e->k, 0), (long long)qkv_dim(e->split[0], 2), (long long)qkv_dim(e->split[2], 2));
+    say(_("Queries: %lld. Keys: %lld, each with a value. Widths: d_k = %lld, d_v = %lld."), (long long)qkv_tensor_dim(e->q, 0),
+        (long long)qkv_tensor_dim(e->k, 0), (long long)qkv_tensor_dim(e->split[0], 2),
+        (long long)qkv_tensor_dim(e->split[2], 2));
     for (int i = 0; i < n; i++) {
         const step *s = &steps[i];
         printf("%d. %s\n", i + 1, s->title);
@@ -121,7 +122,7 @@ static json_t *rows_json(const float *values, int64_t rows, int64_t columns)
 static json_t *shown_json(const explained *e, const shown *s)
 {
     int64_t first, n;
-    bool is_list = qkv_ndim(s->values) == 3 && e->head < 0;
+    bool is_list = qkv_tensor_ndim(s->values) == 3 && e->head < 0;
     json_t *heads = json_array();
     heads_shown(e, s, &first, &n);
     for (int64_t h = first; h < first + n; h++) {
@@ -157,10 +158,10 @@ static json_t *readings_json(const explained *e)
 qkv_status print_explained_json(const explained *e, const step *steps, int n)
 {
     json_t *all = json_object();
-    json_object_set_new(all, "queries", names_json(e->words, e->queries, qkv_dim(e->q, 0)));
-    json_object_set_new(all, "keys", names_json(e->key_words, e->key_columns, qkv_dim(e->k, 0)));
+    json_object_set_new(all, "queries", names_json(e->words, e->queries, qkv_tensor_dim(e->q, 0)));
+    json_object_set_new(all, "keys", names_json(e->key_words, e->key_columns, qkv_tensor_dim(e->k, 0)));
     json_object_set_new(all, "heads", json_integer(e->heads));
-    json_object_set_new(all, "d_k", json_integer(qkv_dim(e->split[0], 2)));
+    json_object_set_new(all, "d_k", json_integer(qkv_tensor_dim(e->split[0], 2)));
     for (int i = 0; i < n; i++)
         for (int k = 0; k < steps[i].n; k++)
             json_object_set_new(all, steps[i].tables[k].key, shown_json(e, &steps[i].tables[k]));
@@ -213,7 +214,7 @@ static void put_latex_matrix(const part *p)
 static void put_latex_shown(const explained *e, const step *st, const shown *s)
 {
     int64_t first, n;
-    bool is_last = s == &st->tables[st->n - 1], has_heads = qkv_ndim(s->values) == 3 && e->heads > 1;
+    bool is_last = s == &st->tables[st->n - 1], has_heads = qkv_tensor_ndim(s->values) == 3 && e->heads > 1;
     heads_shown(e, s, &first, &n);
     for (int64_t h = first; h < first + n; h++) {
         part p = part_of(e, s, h);

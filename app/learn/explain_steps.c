@@ -36,9 +36,9 @@ static int list_inputs(const explained *e, step *s)
 static spelled_sum first_product(const explained *e, const qkv_tensor *from, const qkv_tensor *w, const qkv_tensor *result,
                                  char name)
 {
-    int64_t n = qkv_dim(w, 0), i = name == 'Q' && e->token > 0 ? e->token : 0;
-    spelled_sum sum = { .a = qkv_data(from) + i * n, .b = qkv_data(w), .step = qkv_dim(w, 1), .n = n };
-    sum.result = qkv_data(result)[i * qkv_dim(result, 1)];
+    int64_t n = qkv_tensor_dim(w, 0), i = name == 'Q' && e->token > 0 ? e->token : 0;
+    spelled_sum sum = { .a = qkv_tensor_data(from) + i * n, .b = qkv_tensor_data(w), .step = qkv_tensor_dim(w, 1), .n = n };
+    sum.result = qkv_tensor_data(result)[i * qkv_tensor_dim(result, 1)];
     snprintf(sum.name, sizeof sum.name, "%c[%lld][0]", name, (long long)i);
     return sum;
 }
@@ -76,8 +76,8 @@ static int list_split(const explained *e, step *s)
         s->note, sizeof s->note,
         _("Nothing is computed: head h takes columns h * %lld to h * %lld + %lld of Q and K, and %lld of V, and attends with "
           "them alone."),
-        (long long)qkv_dim(e->split[0], 2), (long long)qkv_dim(e->split[0], 2), (long long)qkv_dim(e->split[0], 2) - 1,
-        (long long)qkv_dim(e->split[2], 2));
+        (long long)qkv_tensor_dim(e->split[0], 2), (long long)qkv_tensor_dim(e->split[0], 2),
+        (long long)qkv_tensor_dim(e->split[0], 2) - 1, (long long)qkv_tensor_dim(e->split[2], 2));
     add_table(s, "q_heads", "Q", e->split[0], e->queries, no_names)->is_by_query = true;
     add_table(s, "k_heads", "K", e->split[1], e->keys, no_names);
     add_table(s, "v_heads", "V", e->split[2], e->keys, no_names);
@@ -98,18 +98,19 @@ static int64_t first_query(const explained *e) { return e->token < 0 ? 0 : e->to
 
 static int list_scores(const explained *e, step *s)
 {
-    int64_t d_k = qkv_dim(e->split[0], 2), tokens = qkv_dim(e->q, 0), keys = qkv_dim(e->k, 0), i = first_query(e);
+    int64_t d_k = qkv_tensor_dim(e->split[0], 2), tokens = qkv_tensor_dim(e->q, 0), keys = qkv_tensor_dim(e->k, 0),
+            i = first_query(e);
     int64_t h = first_head(e), of_keys = h / (e->heads / e->kv_heads);
     snprintf(s->title, sizeof s->title, "%s S = Q K^T", _("Scores"));
     snprintf(s->formula, sizeof s->formula, "S = Q K^\\top");
     snprintf(s->note, sizeof s->note, "%s",
              _("Each query meets each key: S[i][j] = q_i . k_j, large where they point the same way."));
     add_between(e, s, "scores", "S", e->scores);
-    s->sum = (spelled_sum){ .a = qkv_data(e->split[0]) + (h * tokens + i) * d_k,
-                            .b = qkv_data(e->split[1]) + of_keys * keys * d_k,
+    s->sum = (spelled_sum){ .a = qkv_tensor_data(e->split[0]) + (h * tokens + i) * d_k,
+                            .b = qkv_tensor_data(e->split[1]) + of_keys * keys * d_k,
                             .step = 1,
                             .n = d_k,
-                            .result = qkv_data(e->scores)[(h * tokens + i) * keys] };
+                            .result = qkv_tensor_data(e->scores)[(h * tokens + i) * keys] };
     snprintf(s->sum.name, sizeof s->sum.name, "S[%lld][0]", (long long)i);
     snprintf(s[1].title, sizeof s[1].title, "%s S / sqrt(d_k) = S / %.3f", _("Scaled"), sqrt((double)d_k));
     snprintf(s[1].formula, sizeof s[1].formula, "\\frac{S}{\\sqrt{d_k}} = \\frac{S}{\\sqrt{%lld}}", (long long)d_k);
@@ -149,18 +150,19 @@ static int list_weights(const explained *e, step *s)
 
 static void list_attended(const explained *e, step *s)
 {
-    int64_t keys = qkv_dim(e->k, 0), tokens = qkv_dim(e->q, 0), d_v = qkv_dim(e->split[2], 2), i = first_query(e);
+    int64_t keys = qkv_tensor_dim(e->k, 0), tokens = qkv_tensor_dim(e->q, 0), d_v = qkv_tensor_dim(e->split[2], 2),
+            i = first_query(e);
     int64_t h = first_head(e), of_keys = h / (e->heads / e->kv_heads);
     snprintf(s->title, sizeof s->title, "%s", e->heads > 1 ? _("Each head's output O = A V") : _("Output O = A V"));
     snprintf(s->formula, sizeof s->formula, "O = A V");
     snprintf(s->note, sizeof s->note, "%s",
              _("Each token takes the values by its shares: O[i] = A[i][0] v_0 + A[i][1] v_1 + ..."));
     add_table(s, "attended", "O", e->attended, e->queries, no_names)->is_by_query = true;
-    s->sum = (spelled_sum){ .a = qkv_data(e->weights) + (h * tokens + i) * keys,
-                            .b = qkv_data(e->split[2]) + of_keys * keys * d_v,
+    s->sum = (spelled_sum){ .a = qkv_tensor_data(e->weights) + (h * tokens + i) * keys,
+                            .b = qkv_tensor_data(e->split[2]) + of_keys * keys * d_v,
                             .step = d_v,
                             .n = keys,
-                            .result = qkv_data(e->attended)[(h * tokens + i) * d_v] };
+                            .result = qkv_tensor_data(e->attended)[(h * tokens + i) * d_v] };
     snprintf(s->sum.name, sizeof s->sum.name, "O[%lld][0]", (long long)i);
 }
 
@@ -205,7 +207,7 @@ int list_steps(const explained *e, step steps[MOST_STEPS])
 
 void heads_shown(const explained *e, const shown *s, int64_t *first, int64_t *n)
 {
-    int64_t heads = qkv_ndim(s->values) == 3 ? qkv_dim(s->values, 0) : 1;
+    int64_t heads = qkv_tensor_ndim(s->values) == 3 ? qkv_tensor_dim(s->values, 0) : 1;
     *first = e->head < 0 || heads == 1 ? 0 : e->head * heads / e->heads;
     *n = e->head < 0 ? heads : 1;
 }
@@ -278,8 +280,8 @@ static void put_hidden(const explained *e, sentence *s, const uint8_t *hidden, i
 void read_row(const explained *e, int64_t h, int64_t i, char *text, size_t room)
 {
     enum { TOLD = 4 };
-    int64_t keys = qkv_dim(e->k, 0), row = h * qkv_dim(e->q, 0) + i, j;
-    const float *weights = qkv_data(e->weights) + row * keys;
+    int64_t keys = qkv_tensor_dim(e->k, 0), row = h * qkv_tensor_dim(e->q, 0) + i, j;
+    const float *weights = qkv_tensor_data(e->weights) + row * keys;
     const uint8_t *hidden = e->hidden ? e->hidden + row * keys : NULL;
     uint8_t *told = calloc((size_t)keys + 1, 1);
     char name[NAME_ROOM], words[NAME_ROOM + 64];

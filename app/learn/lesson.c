@@ -52,7 +52,7 @@ void show_shape(const char *name, const qkv_tensor *x)
 {
     fputs("    ", stdout);
     print_name(name, 44, false);
-    for (int i = 0; i < qkv_ndim(x); i++) printf("%s%lld", i ? ", " : "  (", (long long)qkv_dim(x, i));
+    for (int i = 0; i < qkv_tensor_ndim(x); i++) printf("%s%lld", i ? ", " : "  (", (long long)qkv_tensor_dim(x, i));
     puts(")");
 }
 
@@ -71,7 +71,7 @@ double largest_difference(const float *a, const float *b, int64_t n)
     return most;
 }
 
-weight_counts count_weights(const qkv_transformer_opts *o)
+weight_counts count_weights(const qkv_config *o)
 {
     double d = (double)o->dim, heads = (double)o->heads, kv_heads = o->kv_heads ? (double)o->kv_heads : heads;
     double biases = o->no_bias ? 0 : 1, matrices = o->activation >= QKV_ACTIVATION_SILU_GATED ? 3 : 2;
@@ -92,7 +92,8 @@ weight_counts count_weights(const qkv_transformer_opts *o)
 qkv_status set_picture_folder(const char *folder)
 {
     if (strlen(folder) + LONGEST_PICTURE_NAME > PATH_MAX) return fail(QKV_IO, "%s: the name is too long", folder);
-    if (mkdir(folder, 0777) && errno != EEXIST) return fail(QKV_IO, "%s: cannot make the folder: %s", folder, _(strerror(errno)));
+    if (mkdir(folder, 0777) && errno != EEXIST)
+        return fail(QKV_IO, "%s: cannot make the folder: %s", folder, _(strerror(errno)));
     picture_folder = folder;
     return QKV_OK;
 }

@@ -49,7 +49,7 @@ double largest_difference(const float *a, const float *b, int64_t n);
 typedef struct weight_counts {
     double embedding, attention, feed_forward, norms, total;
 } weight_counts;
-weight_counts count_weights(const qkv_transformer_opts *o);
+weight_counts count_weights(const qkv_config *o);
 
 /* Where pictures go; makes the folder. Reports its error: IO. */
 qkv_status set_picture_folder(const char *folder);

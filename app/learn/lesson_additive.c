@@ -37,7 +37,8 @@ static qkv_status draw_both(const walked *dot, const walked *additive)
 {
     const char *path = picture_path("additive");
     if (!path) return QKV_OK;
-    const qkv_heatmap maps[] = { { qkv_data(dot->weights), _("dot product") }, { qkv_data(additive->weights), _("additive") } };
+    const qkv_heatmap maps[] = { { qkv_tensor_data(dot->weights), _("dot product") },
+                                 { qkv_tensor_data(additive->weights), _("additive") } };
     const qkv_heatmap_opts opts = { .rows = 3,
                                     .columns = 3,
                                     .row_names = example_columns,
@@ -114,7 +115,7 @@ static qkv_status speed(void)
     say(_("Both compare every query with every key, n x n times d steps. But the dot products of all pairs are one product of "
           "matrices, which a processor does many at a time, and addition needs a tanh for every number of every pair. "
           "Milliseconds on this machine with %d threads, d = %d, and how many times as long addition takes:"),
-        qkv_threads(), WIDTH);
+        qkv_num_threads(), WIDTH);
     printf("    %5s  %12s  %12s", "n", "q . k", "w . tanh");
     print_name(_("ratio"), 9, true);
     putchar('\n');
@@ -163,7 +164,7 @@ typedef struct retriever {
     qkv_params *params;
     qkv_tape *tape;
     qkv_optimizer *optimizer;
-    qkv_embed symbols, values;
+    qkv_embedding symbols, values;
     qkv_linear query, key, out;
     qkv_tensor *w;
 } retriever;
@@ -172,8 +173,8 @@ static qkv_status make_retriever(retriever *r, bool is_additive)
 {
     *r = (retriever){ .is_additive = is_additive, .params = qkv_params_new(9), .tape = qkv_tape_new(NULL) };
     if (!r->params || !r->tape) return library_failed();
-    r->symbols = qkv_embed_new(r->params, "symbols", SYMBOLS, DIM);
-    r->values = qkv_embed_new(r->params, "values", SYMBOLS, DIM);
+    r->symbols = qkv_embedding_new(r->params, "symbols", SYMBOLS, DIM);
+    r->values = qkv_embedding_new(r->params, "values", SYMBOLS, DIM);
     r->query = qkv_linear_new(r->params, "query", DIM, DIM);
     r->key = qkv_linear_new(r->params, "key", DIM, DIM);
     r->out = qkv_linear_new(r->params, "out", DIM, SYMBOLS);
@@ -193,9 +194,9 @@ static void free_retriever(retriever *r)
 static qkv_tensor *answer_questions(const retriever *r, const questions *x)
 {
     qkv_tape_reset(r->tape);
-    qkv_tensor *q = qkv_linear_forward(&r->query, qkv_embed_forward(&r->symbols, r->tape, x->asked, x->n, 1));
-    qkv_tensor *k = qkv_linear_forward(&r->key, qkv_embed_forward(&r->symbols, r->tape, x->keys, x->n, PAIRS));
-    qkv_tensor *v = qkv_embed_forward(&r->values, r->tape, x->values, x->n, PAIRS);
+    qkv_tensor *q = qkv_linear_forward(&r->query, qkv_embedding_forward(&r->symbols, r->tape, x->asked, x->n, 1));
+    qkv_tensor *k = qkv_linear_forward(&r->key, qkv_embedding_forward(&r->symbols, r->tape, x->keys, x->n, PAIRS));
+    qkv_tensor *v = qkv_embedding_forward(&r->values, r->tape, x->values, x->n, PAIRS);
     qkv_tensor *y = r->is_additive ? qkv_additive_attention(q, k, r->w, v, QKV_NO_MASK, NULL)
                                    : qkv_attention(q, k, v, QKV_NO_MASK);
     return qkv_linear_forward(&r->out, y);
@@ -220,7 +221,7 @@ static qkv_status examine(const retriever *r, const questions *x, double *share)
     int right = 0;
     qkv_tensor *logits = answer_questions(r, x);
     if (!logits) return library_failed();
-    for (int i = 0; i < x->n; i++) right += is_right(qkv_data(logits) + i * SYMBOLS, x->answers[i]);
+    for (int i = 0; i < x->n; i++) right += is_right(qkv_tensor_data(logits) + i * SYMBOLS, x->answers[i]);
     *share = (double)right / x->n;
     return QKV_OK;
 }

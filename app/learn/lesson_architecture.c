@@ -53,7 +53,7 @@ static qkv_status pass_through(const qkv_transformer *m, qkv_tape *t, const int3
     return qkv_tape_status(t) ? library_failed() : QKV_OK;
 }
 
-static void show_shapes(const qkv_tape *t, const passage *p, const qkv_transformer_opts *o)
+static void show_shapes(const qkv_tape *t, const passage *p, const qkv_config *o)
 {
     say_heading(_("Shapes, computed"));
     say(_("A small one is made now: N = %d, d_model = %d, h = %d, d_ff = %d, a vocabulary of %d. %d sources of %d tokens and "
@@ -73,16 +73,16 @@ static void show_shapes(const qkv_tape *t, const passage *p, const qkv_transform
 /* The largest weight on keys that the mask should hide: those after the query, or those past the length. */
 static double largest_hidden(const qkv_tensor *w, bool is_causal, const int32_t *lengths)
 {
-    int64_t heads = qkv_dim(w, 1), queries = qkv_dim(w, 2), keys = qkv_dim(w, 3);
+    int64_t heads = qkv_tensor_dim(w, 1), queries = qkv_tensor_dim(w, 2), keys = qkv_tensor_dim(w, 3);
     double most = 0;
-    for (int64_t i = 0; i < qkv_count(w); i++) {
+    for (int64_t i = 0; i < qkv_tensor_count(w); i++) {
         int64_t key = i % keys, query = i / keys % queries, row = i / (keys * queries * heads);
-        if ((is_causal && key > query) || key >= lengths[row]) most = fmax(most, (double)qkv_data(w)[i]);
+        if ((is_causal && key > query) || key >= lengths[row]) most = fmax(most, (double)qkv_tensor_data(w)[i]);
     }
     return most;
 }
 
-static void show_attentions(const qkv_tape *t, const qkv_transformer_opts *o)
+static void show_attentions(const qkv_tape *t, const qkv_config *o)
 {
     int first = o->encoder_layers; /* the encoder's come first, then self and cross of each decoder layer */
     const qkv_tensor *encoder = qkv_tape_attention(t, 0), *self = qkv_tape_attention(t, first);
@@ -110,16 +110,16 @@ static int count_changed(const float *a, const float *b, int64_t from, int64_t t
 
 static qkv_status show_causality(const qkv_transformer *m, qkv_tape *t, const passage *before)
 {
-    int64_t d = qkv_dim(before->hidden, 2);
+    int64_t d = qkv_tensor_dim(before->hidden, 2);
     float kept[TARGET * 256];
     int32_t other[BATCH * TARGET];
     passage p;
-    memcpy(kept, qkv_data(before->hidden), sizeof(float) * (size_t)(TARGET * d));
+    memcpy(kept, qkv_tensor_data(before->hidden), sizeof(float) * (size_t)(TARGET * d));
     memcpy(other, target, sizeof other);
     other[TARGET - 1] = 77;
     qkv_status status = pass_through(m, t, other, &p);
     if (status) return status;
-    const float *now = qkv_data(p.hidden);
+    const float *now = qkv_tensor_data(p.hidden);
     say(_("With another last token in the first target, %d of the %d numbers of the tokens before it change, and %d of its own "
           "%d. So all places of a target can be trained at once, each predicting the token after it: the target goes in "
           "shifted "
@@ -131,7 +131,7 @@ static qkv_status show_causality(const qkv_transformer *m, qkv_tape *t, const pa
 
 /* ---- sizes ---- */
 
-static qkv_status show_sizes(int64_t made, const qkv_transformer_opts *tiny)
+static qkv_status show_sizes(int64_t made, const qkv_config *tiny)
 {
     static const char *const presets[] = { "tiny", "small", "base", "big" };
     say_heading(_("Sizes"));
@@ -144,8 +144,8 @@ static qkv_status show_sizes(int64_t made, const qkv_transformer_opts *tiny)
     print_name(_("embedding"), 12, true), print_name(_("attention"), 12, true), print_name(_("feed-forward"), 14, true);
     print_name(_("in all"), 10, true), putchar('\n');
     for (int i = 0; i < 4; i++) {
-        qkv_transformer_opts o = { 0 };
-        if (qkv_transformer_preset(presets[i], PAPER_VOCABULARY, &o)) return library_failed();
+        qkv_config o = { 0 };
+        if (qkv_config_preset(presets[i], PAPER_VOCABULARY, &o)) return library_failed();
         weight_counts n = count_weights(&o);
         printf("    %-6s %3d %6d %4d %6d %5d%12.1f%12.1f%14.1f%10.1f\n", presets[i], o.encoder_layers, (int)o.dim, (int)o.heads,
                (int)o.d_ff, (int)(o.dim / o.heads), n.embedding / 1e6, n.attention / 1e6, n.feed_forward / 1e6, n.total / 1e6);
@@ -157,9 +157,9 @@ static qkv_status show_sizes(int64_t made, const qkv_transformer_opts *tiny)
 
 static qkv_status teach_architecture(qkv_params *p, qkv_tape *t)
 {
-    qkv_transformer_opts o = { 0 };
+    qkv_config o = { 0 };
     passage through;
-    if (qkv_transformer_preset("tiny", VOCABULARY, &o)) return library_failed();
+    if (qkv_config_preset("tiny", VOCABULARY, &o)) return library_failed();
     const qkv_transformer *m = qkv_transformer_new(p, &o);
     if (!m) return library_failed();
     qkv_status status = pass_through(m, t, target, &through);

@@ -32,7 +32,7 @@ static void show_inputs(const walked *w)
     puts("    Attention(Q, K, V) = softmax(Q K^T / sqrt(d_k)) V\n");
     say("%s", _(example_about));
     say(_("Here are %lld tokens with queries and keys of d_k = %lld numbers and values of d_v = %lld. The queries Q:"),
-        (long long)qkv_dim(w->q, 0), (long long)qkv_dim(w->q, 1), (long long)qkv_dim(w->v, 1));
+        (long long)qkv_tensor_dim(w->q, 0), (long long)qkv_tensor_dim(w->q, 1), (long long)qkv_tensor_dim(w->v, 1));
     show_tensor(w->q, w->queries, (labels){ 0 }, 3, false);
     say(_("The keys K:"));
     show_tensor(w->k, w->keys, (labels){ 0 }, 3, false);
@@ -45,19 +45,20 @@ static void show_scores(const walked *w)
     say_heading(_("Step 1: scores"));
     say(_("Every query meets every key: score = q . k, the sum of the products, number by number. It is large where the two "
           "point the same way and negative where they point apart. The first one by hand:"));
-    spell_sum("S[0][0]", qkv_data(w->q), qkv_data(w->k), 1, qkv_dim(w->q, 1), qkv_data(w->scores)[0]);
+    spell_sum("S[0][0]", qkv_tensor_data(w->q), qkv_tensor_data(w->k), 1, qkv_tensor_dim(w->q, 1),
+              qkv_tensor_data(w->scores)[0]);
     say(_("And all of them, S = Q K^T: a row for each query, a column for each key."));
     show_tensor(w->scores, w->queries, w->key_columns, 3, false);
     say_heading(_("Step 2: scaling"));
     say(_("All scores are divided by sqrt(d_k) = %.3f, so that they do not grow with the length of the vectors. Lesson 2 is "
           "about why."),
-        sqrt((double)qkv_dim(w->q, 1)));
+        sqrt((double)qkv_tensor_dim(w->q, 1)));
     show_tensor(w->scaled, w->queries, w->key_columns, 3, false);
 }
 
 static void show_softmax(const walked *w)
 {
-    const float *s = qkv_data(w->scaled);
+    const float *s = qkv_tensor_data(w->scaled);
     double exps[3], sum = 0;
     for (int j = 0; j < 3; j++) sum += exps[j] = exp((double)s[j]);
     say_heading(_("Step 3: softmax"));
@@ -75,16 +76,17 @@ static void show_output(const walked *w)
     say(_(
         "Each token takes the values by its shares. The first number of the first output is the first column of V, weighted by "
         "the first row of the shares:"));
-    spell_sum("O[0][0]", qkv_data(w->weights), qkv_data(w->v), qkv_dim(w->v, 1), qkv_dim(w->v, 0), qkv_data(w->output)[0]);
+    spell_sum("O[0][0]", qkv_tensor_data(w->weights), qkv_tensor_data(w->v), qkv_tensor_dim(w->v, 1), qkv_tensor_dim(w->v, 0),
+              qkv_tensor_data(w->output)[0]);
     say(_("All outputs, O = A V, where A are the shares:"));
     show_tensor(w->output, w->queries, (labels){ 0 }, 3, false);
 }
 
 static qkv_status draw_walk(const walked *w)
 {
-    return draw_maps("by_hand", &(qkv_heatmap){ .values = qkv_data(w->weights) }, 1,
-                     &(qkv_heatmap_opts){ .rows = qkv_dim(w->weights, -2),
-                                          .columns = qkv_dim(w->weights, -1),
+    return draw_maps("by_hand", &(qkv_heatmap){ .values = qkv_tensor_data(w->weights) }, 1,
+                     &(qkv_heatmap_opts){ .rows = qkv_tensor_dim(w->weights, -2),
+                                          .columns = qkv_tensor_dim(w->weights, -1),
                                           .row_names = example_columns,
                                           .column_names = example_columns,
                                           .row_axis = _("query (attending)"),
@@ -95,9 +97,10 @@ static qkv_status draw_walk(const walked *w)
 /* An example small enough for the head, and what goes wrong when its softmax is done by eye. */
 static void show_small(const walked *w)
 {
-    const float *a = qkv_data(w->weights), *o = qkv_data(w->output), *v = qkv_data(w->v);
+    const float *a = qkv_tensor_data(w->weights), *o = qkv_tensor_data(w->output), *v = qkv_tensor_data(w->v);
     float steps[9];
-    for (int j = 0; j < 3; j++) steps[j] = qkv_data(w->scores)[j], steps[3 + j] = qkv_data(w->scaled)[j], steps[6 + j] = a[j];
+    for (int j = 0; j < 3; j++)
+        steps[j] = qkv_tensor_data(w->scores)[j], steps[3 + j] = qkv_tensor_data(w->scaled)[j], steps[6 + j] = a[j];
     say_heading(_("A smaller one, and a common mistake"));
     say(_("One query, q = [1, 0], and three keys: [1, 0], [0, 1] and [1, 0], with the values [10, 0], [0, 20] and [30, 0]. The "
           "scores, the scaled scores and the shares:"));
@@ -138,12 +141,12 @@ static qkv_status teach_rounding(qkv_tape *t)
     double cut = 0;
     qkv_status status = walk_attention(t, &o, QKV_NO_MASK, &w);
     if (status) return status;
-    const float *a = qkv_data(w.weights);
+    const float *a = qkv_tensor_data(w.weights);
     for (int j = 0; j < 3; j++) cut += floor((double)a[j] * 1000) / 1000 * (double)v[j];
     say(_("The same with one number per token: q = 1, k = 1, 2, 0.5 and v = 10, 20, 5 give the weights %.6f, %.6f, %.6f and "
           "the "
           "output %.3f. Some tutorials print %.2f, since they cut the weights to three digits before the sum."),
-        (double)a[0], (double)a[1], (double)a[2], (double)qkv_data(w.output)[0], cut);
+        (double)a[0], (double)a[1], (double)a[2], (double)qkv_tensor_data(w.output)[0], cut);
     return QKV_OK;
 }
 

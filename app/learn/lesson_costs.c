@@ -54,7 +54,7 @@ static qkv_tensor *states[LONGEST]; /* of the last recurrence */
 /* No step can start before the one in front of it is done. */
 static qkv_tensor *recur(const layers *l, qkv_tensor *x)
 {
-    int n = (int)qkv_dim(x, 0);
+    int n = (int)qkv_tensor_dim(x, 0);
     qkv_tensor *inputs = qkv_linear_forward(&l->input, x), *h = NULL;
     for (int i = 0; i < n; i++) {
         qkv_tensor *u = qkv_slice(inputs, 0, i, i + 1);
@@ -66,7 +66,7 @@ static qkv_tensor *recur(const layers *l, qkv_tensor *x)
 /* x moved down by so many rows, zeros above. */
 static qkv_tensor *shift(qkv_tape *t, qkv_tensor *x, int64_t rows)
 {
-    int64_t n = qkv_dim(x, 0);
+    int64_t n = qkv_tensor_dim(x, 0);
     if (rows > n) rows = n;
     qkv_tensor *parts[] = { qkv_constant(t, QKV_SHAPE(rows, DIM), NULL), qkv_slice(x, 0, 0, n - rows) };
     return qkv_concat(2, parts, 0);
@@ -204,7 +204,7 @@ static qkv_status times(layers *l)
     if (status) return status;
     const double *last = milliseconds[SIZES - 1], *before = milliseconds[SIZES - 2];
     show_multiplications(paper, all);
-    say(_("Milliseconds on this machine, projections included, %d threads:"), qkv_threads());
+    say(_("Milliseconds on this machine, projections included, %d threads:"), qkv_num_threads());
     print_costs(milliseconds, TIMED, 1);
     say(_("From %d to %d tokens the times grew %.1f-fold, %.1f-fold and %.1f-fold. And a multiplication is not a "
           "multiplication: 10^9 of them take %.0f ms in attention and %.0f ms in the recurrence, where each step waits for "
@@ -225,7 +225,7 @@ typedef enum way { ATTENTION, CONVOLUTION, DILATED } way;
 static qkv_tensor *new_tokens(const layers *l)
 {
     qkv_tape_reset(l->tape);
-    return qkv_variable(l->tape, QKV_SHAPE(l->n, DIM), qkv_data(l->tokens));
+    return qkv_variable(l->tape, QKV_SHAPE(l->n, DIM), qkv_tensor_data(l->tokens));
 }
 
 /* Computes the gradient of the last row of y, in some direction. */
@@ -238,7 +238,7 @@ static qkv_status look_back(const layers *l, qkv_tensor *y)
 static double gradient_at(const qkv_tensor *x, int64_t row)
 {
     double sum = 0;
-    for (int64_t i = row * DIM; i < (row + 1) * DIM; i++) sum += (double)qkv_grad(x)[i] * (double)qkv_grad(x)[i];
+    for (int64_t i = row * DIM; i < (row + 1) * DIM; i++) sum += (double)qkv_tensor_grad(x)[i] * (double)qkv_tensor_grad(x)[i];
     return sqrt(sum);
 }
 

@@ -148,7 +148,7 @@ static qkv_status train_translator(const qkv_transformer *m, qkv_tape *t, qkv_op
         qkv_tape_reset(t);
         qkv_tensor *loss = qkv_cross_entropy_with(logits_of(m, t, b), b->chosen, &(qkv_cross_entropy_opts){ .has_ignore = 1 });
         if (qkv_backward(loss)) return library_failed();
-        losses[step] = qkv_item(loss);
+        losses[step] = qkv_tensor_item(loss);
         qkv_optimizer_set_lr(o, (float)qkv_schedule_lr(&schedule, step + 1));
         if (qkv_optimizer_step(o)) return library_failed();
     }
@@ -174,7 +174,7 @@ static qkv_status translate_batch(const qkv_transformer *m, qkv_tape *t, const b
         qkv_tensor *logits = logits_of(m, t, out);
         if (qkv_tape_status(t)) return library_failed();
         for (int64_t i = 0; i < b->n; i++) {
-            int32_t next = most_likely(qkv_data(logits) + (i * ROWS + at) * (TARGET_FIRST + WORDS));
+            int32_t next = most_likely(qkv_tensor_data(logits) + (i * ROWS + at) * (TARGET_FIRST + WORDS));
             out->chosen[i * ROWS + at] = next;
             if (at + 1 < ROWS) out->read[i * ROWS + at + 1] = next;
         }
@@ -266,11 +266,11 @@ static void name_words(const batch *b, shown *s)
 static void show_cross_map(const char *title, const char *special, const qkv_tensor *weights, const uint8_t *hidden,
                            const char *const *rows, const char *const *columns)
 {
-    say(title, (int)qkv_dim(weights, -2), (int)qkv_dim(weights, -1), special);
-    print_table(&(table){ .values = qkv_data(weights),
+    say(title, (int)qkv_tensor_dim(weights, -2), (int)qkv_tensor_dim(weights, -1), special);
+    print_table(&(table){ .values = qkv_tensor_data(weights),
                           .hidden = hidden,
-                          .rows = qkv_dim(weights, -2),
-                          .columns = qkv_dim(weights, -1),
+                          .rows = qkv_tensor_dim(weights, -2),
+                          .columns = qkv_tensor_dim(weights, -1),
                           .row.names = rows,
                           .column.names = columns,
                           .decimals = 2 });
@@ -296,7 +296,7 @@ static qkv_status show_cross_maps(const shown *s)
     const qkv_heatmap_opts o = {
         .rows = ROWS, .columns = LONGEST, .row_names = s->chosen, .column_names = s->source, .high = 1
     };
-    qkv_status status = print_map(qkv_data(s->weights[CROSS]), &o);
+    qkv_status status = print_map(qkv_tensor_data(s->weights[CROSS]), &o);
     putchar('\n');
     return status;
 }
@@ -310,10 +310,10 @@ static qkv_status draw_cross(const shown *s)
                                    _("cross-attention") };
     qkv_status status = QKV_OK;
     for (int i = 0; i < ATTENTIONS && !status; i++)
-        status = draw_maps(names[i], &(qkv_heatmap){ .values = qkv_data(s->weights[i]) }, 1,
+        status = draw_maps(names[i], &(qkv_heatmap){ .values = qkv_tensor_data(s->weights[i]) }, 1,
                            &(qkv_heatmap_opts){ .size = sizeof(qkv_heatmap_opts),
-                                                .rows = qkv_dim(s->weights[i], -2),
-                                                .columns = qkv_dim(s->weights[i], -1),
+                                                .rows = qkv_tensor_dim(s->weights[i], -2),
+                                                .columns = qkv_tensor_dim(s->weights[i], -1),
                                                 .row_names = rows[i],
                                                 .column_names = columns[i],
                                                 .row_axis = _("query (attending)"),
@@ -345,7 +345,7 @@ static qkv_status test(const qkv_transformer *m, qkv_tape *t, batch *b, batch *o
     fill_held_out(b);
     qkv_status status = translate_batch(m, t, b, own, &right);
     if (status) return status;
-    count_aligned(b, qkv_data(qkv_tape_attention(t, CROSS)), &aligned, &all);
+    count_aligned(b, qkv_tensor_data(qkv_tape_attention(t, CROSS)), &aligned, &all);
     say(_("Of the %lld sentences held out it translates %lld without a mistake. Now count over all of them: how often is a "
           "chosen "
           "word's largest weight in cross-attention on the very word that it translates? %lld times of %lld. Nobody told the "
@@ -368,14 +368,14 @@ static qkv_status teach_cross(const qkv_transformer *m, qkv_params *p, qkv_optim
 
 static qkv_status run_cross_lesson(void)
 {
-    static const qkv_transformer_opts opts = { .vocabulary = SOURCE_FIRST + WORDS,
-                                               .target_vocabulary = TARGET_FIRST + WORDS,
-                                               .encoder_layers = 1,
-                                               .decoder_layers = 1,
-                                               .dim = 32,
-                                               .heads = 1,
-                                               .d_ff = 64,
-                                               .pre_norm = 1 };
+    static const qkv_config opts = { .vocabulary = SOURCE_FIRST + WORDS,
+                                     .target_vocabulary = TARGET_FIRST + WORDS,
+                                     .encoder_layers = 1,
+                                     .decoder_layers = 1,
+                                     .dim = 32,
+                                     .heads = 1,
+                                     .d_ff = 64,
+                                     .pre_norm = 1 };
     qkv_params *p = qkv_params_new(5);
     const qkv_transformer *m = p ? qkv_transformer_new(p, &opts) : NULL;
     qkv_optimizer *o = m ? qkv_optimizer_new(p, &(qkv_optimizer_opts){ .rule = QKV_OPTIMIZER_ADAM }) : NULL;

@@ -20,25 +20,25 @@ static void show_words(const float *values, int n, const int32_t *ids)
 
 /* ---- the table ---- */
 
-static qkv_status look_up(qkv_tape *t, const qkv_embed *embed)
+static qkv_status look_up(qkv_tape *t, const qkv_embedding *embed)
 {
     float one_hot[SENTENCE * WORDS] = { 0 };
     for (int i = 0; i < SENTENCE; i++) one_hot[i * WORDS + sentence[i]] = 1;
-    qkv_tensor *found = qkv_embed_forward(embed, t, sentence, 1, SENTENCE);
-    qkv_tensor *product = qkv_matmul(qkv_constant(t, QKV_SHAPE(SENTENCE, WORDS), one_hot), embed->weight, QKV_TRANSPOSE_NONE);
+    qkv_tensor *found = qkv_embedding_forward(embed, t, sentence, 1, SENTENCE);
+    qkv_tensor *product = qkv_matmul(qkv_constant(t, QKV_SHAPE(SENTENCE, WORDS), one_hot), embed->weight, 0);
     if (qkv_tape_status(t)) return library_failed();
     say_heading(_("A word is a row of a table"));
     say(_("A model computes with numbers, so each token of the vocabulary has an id, and each id a row of d_model numbers, its "
           "embedding. The rows start at random and are learned like any other weight. A table of %d words and d_model = %d:"),
         WORDS, DIM);
-    show_words(qkv_data(embed->weight), WORDS, NULL);
+    show_words(qkv_tensor_data(embed->weight), WORDS, NULL);
     say(_("%s%s%s has the ids %d, %d, %d and becomes these rows:"), words[0], words[1], words[3], sentence[0], sentence[1],
         sentence[2]);
-    show_words(qkv_data(found), SENTENCE, sentence);
+    show_words(qkv_tensor_data(found), SENTENCE, sentence);
     say(_("That is the same as a product with one-hot vectors (1 at the id, 0 elsewhere): largest difference %.4f. A look-up "
           "is "
           "only the quick way."),
-        largest_difference(qkv_data(found), qkv_data(product), SENTENCE * DIM));
+        largest_difference(qkv_tensor_data(found), qkv_tensor_data(product), SENTENCE * DIM));
     return QKV_OK;
 }
 
@@ -50,14 +50,14 @@ static const int64_t sizes[SIZES] = { 64, 256, 512 };
 static double root_mean_square(const qkv_tensor *x)
 {
     double sum = 0;
-    for (int64_t i = 0; i < qkv_count(x); i++) sum += (double)qkv_data(x)[i] * (double)qkv_data(x)[i];
-    return sqrt(sum / (double)qkv_count(x));
+    for (int64_t i = 0; i < qkv_tensor_count(x); i++) sum += (double)qkv_tensor_data(x)[i] * (double)qkv_tensor_data(x)[i];
+    return sqrt(sum / (double)qkv_tensor_count(x));
 }
 
 static qkv_status measure_scale(qkv_tape *t, int64_t d, float row[3])
 {
     qkv_params *p = qkv_params_new(12);
-    qkv_embed embed = qkv_embed_new(p, "table", ROWS, d);
+    qkv_embedding embed = qkv_embedding_new(p, "table", ROWS, d);
     qkv_tensor *positions = qkv_sinusoid(t, 0, ROWS, d, 0);
     qkv_status status = qkv_params_status(p) || !positions ? library_failed() : QKV_OK;
     if (!status) {
@@ -92,10 +92,10 @@ static qkv_status show_scale(qkv_tape *t)
 
 /* ---- word + position ---- */
 
-static qkv_status show_sum(qkv_tape *t, const qkv_embed *embed)
+static qkv_status show_sum(qkv_tape *t, const qkv_embedding *embed)
 {
     static const int32_t cat[] = { 3, 3 };
-    qkv_tensor *word = qkv_scale(qkv_embed_forward(embed, t, cat, 1, 1), sqrtf(DIM));
+    qkv_tensor *word = qkv_scale(qkv_embedding_forward(embed, t, cat, 1, 1), sqrtf(DIM));
     qkv_tensor *at_0 = qkv_sinusoid(t, 0, 1, DIM, 0), *at_4 = qkv_sinusoid(t, 4, 1, DIM, 0);
     qkv_tensor *rows[] = { qkv_reshape(word, QKV_SHAPE(1, DIM)), at_0, qkv_add(qkv_reshape(word, QKV_SHAPE(1, DIM)), at_0),
                            at_4, qkv_add(qkv_reshape(word, QKV_SHAPE(1, DIM)), at_4) };
@@ -104,7 +104,7 @@ static qkv_status show_sum(qkv_tape *t, const qkv_embed *embed)
     say_heading(_("Word + position"));
     say(_("What enters the first layer is the sum of the two. %s at position 0 and at position 4:"), words[3]);
     const char *names[] = { "E sqrt(d)", "PE(0)", _("sum at 0"), "PE(4)", _("sum at 4") };
-    show_numbers(qkv_data(all), 5, DIM, (labels){ .names = names }, (labels){ 0 }, 4);
+    show_numbers(qkv_tensor_data(all), 5, DIM, (labels){ .names = names }, (labels){ 0 }, 4);
     say(_("The same word, two vectors: the model can tell them apart (lesson 6 shows what it does without)."));
     return QKV_OK;
 }
@@ -130,9 +130,10 @@ static qkv_status show_learned(qkv_tape *t)
     enum { PLACES = 512, WIDE = 128, IDS = 3 };
     qkv_params *p = qkv_params_new(1);
     qkv_positions embed = qkv_positions_new(p, "positions", PLACES, DIM);
-    qkv_embed learned_rows = qkv_embed_new(p, "learned", PLACES, WIDE), vocabulary = qkv_embed_new(p, "words", 1000, WIDE);
+    qkv_embedding learned_rows = qkv_embedding_new(p, "learned", PLACES, WIDE),
+                  vocabulary = qkv_embedding_new(p, "words", 1000, WIDE);
     qkv_tensor *learned = qkv_slice(qkv_on(t, learned_rows.weight), 0, 0, IDS);
-    qkv_tensor *read = qkv_embed_forward(&vocabulary, t, (const int32_t[]){ 0, 1, 2 }, 1, IDS);
+    qkv_tensor *read = qkv_embedding_forward(&vocabulary, t, (const int32_t[]){ 0, 1, 2 }, 1, IDS);
     qkv_tensor *sum = qkv_add(qkv_reshape(read, QKV_SHAPE(IDS, WIDE)), learned);
     qkv_tensor *far = qkv_sinusoid(t, 100000, 1, DIM, 0);
     qkv_status status = qkv_params_status(p) || qkv_tape_status(t) ? library_failed() : QKV_OK;
@@ -148,7 +149,7 @@ static qkv_status show_learned(qkv_tape *t)
         putchar('\n');
         qkv_tensor *corner = qkv_slice(learned, 1, 0, DIM);
         if (!corner) status = library_failed();
-        else show_numbers(qkv_data(corner), IDS, DIM, (labels){ .prefix = "PE" }, (labels){ 0 }, 4);
+        else show_numbers(qkv_tensor_data(corner), IDS, DIM, (labels){ .prefix = "PE" }, (labels){ 0 }, 4);
         say(_("The paper tried that too and found the same BLEU (25.7 against 25.8, table 3). But a table ends. A table of %d "
               "rows, asked for row %d, in this library:"),
             PLACES, PLACES);
@@ -156,7 +157,7 @@ static qkv_status show_learned(qkv_tape *t)
         qkv_tape_reset(t);
         far = qkv_sinusoid(t, 100000, 1, DIM, 0);
         say(_("Sines go on for ever, PE(100000) is"));
-        show_numbers(qkv_data(far), 1, DIM, (labels){ .prefix = "PE" }, (labels){ 0 }, 4);
+        show_numbers(qkv_tensor_data(far), 1, DIM, (labels){ .prefix = "PE" }, (labels){ 0 }, 4);
         say(_("Between places that were seen (interpolation) both are at home. Beyond them (extrapolation) the sines can be "
               "computed, and the paper hoped that they would work; that the model makes sense of them is not promised. Rotary "
               "positions (lesson 18) are the answer of today."));
@@ -167,25 +168,25 @@ static qkv_status show_learned(qkv_tape *t)
 
 /* ---- back to words ---- */
 
-static qkv_status show_tied(qkv_tape *t, const qkv_embed *embed)
+static qkv_status show_tied(qkv_tape *t, const qkv_embedding *embed)
 {
     static const float hidden[DIM] = { 0.5f, -0.2f, 0.9f, 0.1f };
     qkv_tensor *h = qkv_constant(t, QKV_SHAPE(1, DIM), hidden), *logits = qkv_affine(h, embed->weight, NULL);
     qkv_tensor *p = qkv_softmax(logits), *rows[] = { logits, p }, *both = qkv_concat(2, rows, 0);
-    qkv_transformer_opts base = { 0 };
+    qkv_config base = { 0 };
     char one[32], two[32], all[32];
-    if (qkv_tape_status(t) || qkv_transformer_preset("base", 37000, &base)) return library_failed();
+    if (qkv_tape_status(t) || qkv_config_preset("base", 37000, &base)) return library_failed();
     int best = 0;
     for (int i = 1; i < WORDS; i++)
-        if (qkv_data(p)[i] > qkv_data(p)[best]) best = i;
+        if (qkv_tensor_data(p)[i] > qkv_tensor_data(p)[best]) best = i;
     say_heading(_("Tied: the same table at the end"));
     say(_("At the end a vector h becomes a score for each word: the product of h with the word's row of the same table, logits "
           "= h E^T. For h = [0.5, -0.2, 0.9, 0.1]:"));
-    show_numbers(qkv_data(both), 2, WORDS, (labels){ .names = (const char *const[]){ "h E^T", "softmax" } },
+    show_numbers(qkv_tensor_data(both), 2, WORDS, (labels){ .names = (const char *const[]){ "h E^T", "softmax" } },
                  (labels){ .names = words }, 4);
     say(_("The likeliest is %s with %.4f. The paper uses one table in three places: source words, target words, and here. At a "
           "vocabulary of 37000 a table has %s weights, so two more would add %s to the %s of the base model."),
-        words[best], (double)qkv_data(p)[best], large_number(37000 * 512, one), large_number(2 * 37000 * 512, two),
+        words[best], (double)qkv_tensor_data(p)[best], large_number(37000 * 512, one), large_number(2 * 37000 * 512, two),
         large_number(count_weights(&base).total, all));
     return QKV_OK;
 }
@@ -208,7 +209,7 @@ static qkv_status show_softmax(qkv_tape *t)
     qkv_tensor *all = qkv_concat(4, rows, 0), *x = qkv_variable(t, QKV_SHAPE(1, SCORES), scores);
     qkv_tensor *first = qkv_slice(qkv_softmax(x), 1, 0, 1);
     if (qkv_tape_status(t) || qkv_backward(qkv_sum(first))) return library_failed();
-    const float *p = qkv_data(all), *g = qkv_grad(x);
+    const float *p = qkv_tensor_data(all), *g = qkv_tensor_grad(x);
     say_heading(_("Why softmax"));
     puts("    softmax(x)_i = exp(x_i) / (exp(x_1) + ... + exp(x_n))\n");
     const char *names[] = { "x", "x + 100", "2 x", "x / 2" };
@@ -233,7 +234,7 @@ static qkv_status run_embeddings_lesson(void)
 {
     qkv_tape *t = qkv_tape_new(NULL);
     qkv_params *p = qkv_params_new(12);
-    qkv_embed embed = qkv_embed_new(p, "words", WORDS, DIM);
+    qkv_embedding embed = qkv_embedding_new(p, "words", WORDS, DIM);
     qkv_status status = !t || qkv_params_status(p) ? library_failed() : look_up(t, &embed);
     if (!status) status = show_scale(t);
     if (!status) status = show_sum(t, &embed);

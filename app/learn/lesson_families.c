@@ -16,7 +16,7 @@ static void print_pattern(const char *name, const qkv_tensor *w)
     printf("    %s\n", name);
     for (int i = 0; i < LENGTH; i++) {
         fputs("       ", stdout);
-        for (int j = 0; j < LENGTH; j++) printf(" %c", qkv_data(w)[i * LENGTH + j] > 0 ? 'x' : '/');
+        for (int j = 0; j < LENGTH; j++) printf(" %c", qkv_tensor_data(w)[i * LENGTH + j] > 0 ? 'x' : '/');
         putchar('\n');
     }
     putchar('\n');
@@ -27,7 +27,7 @@ static qkv_status show_pattern(const char *name, int encoder_layers, int decoder
     static const int32_t ids[LENGTH] = { 4, 5, 6, 7 };
     qkv_params *p = qkv_params_new(15);
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1, .keep_attention = 1 });
-    const qkv_transformer_opts o = {
+    const qkv_config o = {
         .vocabulary = 8, .encoder_layers = encoder_layers, .decoder_layers = decoder_layers, .dim = 8, .heads = 1, .d_ff = 16
     };
     const qkv_transformer *m = qkv_transformer_new(p, &o);
@@ -131,7 +131,7 @@ static void write_sentences(void)
 typedef struct reader {
     qkv_params *params;
     qkv_tape *tape;
-    qkv_embed words;
+    qkv_embedding words;
     qkv_mha attention;
     qkv_linear out;
 } reader;
@@ -139,7 +139,7 @@ typedef struct reader {
 /* The names' scores at the pronoun, which sees the sentence by one head of attention and nothing else. */
 static qkv_tensor *guess(const reader *r, int first, int n)
 {
-    qkv_tensor *x = qkv_embed_forward(&r->words, r->tape, corpus.ids[first], n, SENTENCE);
+    qkv_tensor *x = qkv_embedding_forward(&r->words, r->tape, corpus.ids[first], n, SENTENCE);
     x = qkv_scale(x, 4); /* sqrt(DIM) */
     qkv_tensor *y = qkv_mha_forward(&r->attention, qkv_slice(x, 1, PRONOUN, SENTENCE), x, QKV_NO_MASK);
     return qkv_linear_forward(&r->out, qkv_reshape(y, QKV_SHAPE(n, DIM)));
@@ -149,7 +149,7 @@ static qkv_status make_reader(reader *r)
 {
     *r = (reader){ .params = qkv_params_new(7), .tape = qkv_tape_new(&(qkv_tape_opts){ .keep_attention = 1 }) };
     if (!r->params || !r->tape) return library_failed();
-    r->words = qkv_embed_new(r->params, "words", WORDS, DIM);
+    r->words = qkv_embedding_new(r->params, "words", WORDS, DIM);
     r->attention = qkv_mha_new(r->params, "attention", DIM, 1);
     r->out = qkv_linear_new(r->params, "out", DIM, NAMES);
     return qkv_params_status(r->params) ? library_failed() : QKV_OK;
@@ -187,7 +187,7 @@ static qkv_status show_pronoun(const reader *r, int sentence, float *most)
     qkv_tape_reset(r->tape);
     guess(r, sentence, 1);
     if (qkv_tape_status(r->tape)) return library_failed();
-    const float *weights = qkv_data(qkv_tape_attention(r->tape, 0));
+    const float *weights = qkv_tensor_data(qkv_tape_attention(r->tape, 0));
     *most = 0;
     for (int i = 0; i < SENTENCE; i++) {
         names[i] = words[corpus.ids[sentence][i]];
@@ -218,7 +218,7 @@ static qkv_status show_reader(const reader *r)
 {
     int n = SENTENCES - TRAINED;
     qkv_tape_reset(r->tape);
-    const float *logits = qkv_data(guess(r, TRAINED, n));
+    const float *logits = qkv_tensor_data(guess(r, TRAINED, n));
     if (qkv_tape_status(r->tape)) return library_failed();
     say(_("%d sentences train it for %d steps, %d are held out. Of those it names the right person in %d. In one of them the "
           "weights of the pronoun are"),

@@ -48,7 +48,7 @@ static double difference_from_convolutions(const qkv_tensor *y)
     convolve_one(tokens, DIM, INNER, w1, b1, inner);
     for (int i = 0; i < TOKENS * INNER; i++) inner[i] = fmaxf(0, inner[i]);
     convolve_one(inner, INNER, DIM, w2, b2, out);
-    return largest_difference(out, qkv_data(y), TOKENS * DIM);
+    return largest_difference(out, qkv_tensor_data(y), TOKENS * DIM);
 }
 
 /* How many numbers of the result change when one token does, and how many of them are of other tokens. */
@@ -69,16 +69,17 @@ static qkv_status show_by_hand(qkv_tape *t)
     qkv_tensor *z = by_formula(t, qkv_constant(t, QKV_SHAPE(TOKENS, DIM), other), &unused[0], &unused[1]);
     if (qkv_tape_status(t)) return library_failed();
     int all, others;
-    count_changes(qkv_data(y), qkv_data(z), 1, &all, &others);
+    count_changes(qkv_tensor_data(y), qkv_tensor_data(z), 1, &all, &others);
     say_heading(_("By hand"));
     say(_("%d tokens of %d numbers, and inside %d. The tokens x:"), TOKENS, DIM, INNER);
     show_numbers(tokens, TOKENS, DIM, (labels){ 0 }, (labels){ 0 }, 1);
-    say(_("x W_1 + b_1, the first number of the first token being 1 * 1 + 1 * 2 + 0 = %.1f:"), (double)qkv_data(inner)[0]);
-    show_numbers(qkv_data(inner), TOKENS, INNER, (labels){ 0 }, (labels){ 0 }, 1);
+    say(_("x W_1 + b_1, the first number of the first token being 1 * 1 + 1 * 2 + 0 = %.1f:"),
+        (double)qkv_tensor_data(inner)[0]);
+    show_numbers(qkv_tensor_data(inner), TOKENS, INNER, (labels){ 0 }, (labels){ 0 }, 1);
     puts("max(0, ...):\n");
-    show_numbers(qkv_data(active), TOKENS, INNER, (labels){ 0 }, (labels){ 0 }, 1);
+    show_numbers(qkv_tensor_data(active), TOKENS, INNER, (labels){ 0 }, (labels){ 0 }, 1);
     say(_("and times W_2, plus b_2:"));
-    show_numbers(qkv_data(y), TOKENS, DIM, (labels){ 0 }, (labels){ 0 }, 1);
+    show_numbers(qkv_tensor_data(y), TOKENS, DIM, (labels){ 0 }, (labels){ 0 }, 1);
     say(_("Every token goes through the same matrices, and no token sees another: with token 1 changed, %d numbers of the "
           "result "
           "change, and %d of them belong to other tokens. Tokens meet in attention only."),
@@ -107,9 +108,9 @@ static qkv_status train_xor(bool with_relu, float *loss, float answers[POINTS])
         qkv_tape_reset(t);
         qkv_tensor *h = qkv_linear_forward(&in, qkv_constant(t, QKV_SHAPE(POINTS, 2), corners));
         qkv_tensor *y = qkv_linear_forward(&out, with_relu ? qkv_relu(h) : h);
-        qkv_tensor *error = qkv_mean_squared_error(y, qkv_constant(t, QKV_SHAPE(POINTS, 1), wanted));
+        qkv_tensor *error = qkv_mse(y, qkv_constant(t, QKV_SHAPE(POINTS, 1), wanted));
         if (qkv_backward(error)) status = library_failed();
-        else *loss = qkv_item(error), memcpy(answers, qkv_data(y), sizeof(float[POINTS]));
+        else *loss = qkv_tensor_item(error), memcpy(answers, qkv_tensor_data(y), sizeof(float[POINTS]));
         if (!status && qkv_optimizer_step(o)) status = library_failed();
     }
     qkv_tape_free(t);

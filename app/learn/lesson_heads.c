@@ -57,15 +57,16 @@ static qkv_tensor *loss_of(const model *m, qkv_tape *t, qkv_tensor **weights)
     qkv_tensor *y = qkv_attention_with(qkv_linear_forward(&m->q, seats), qkv_linear_forward(&m->k, seats),
                                        qkv_linear_forward(&m->v, cards), QKV_NO_MASK,
                                        &(qkv_attention_opts){ .heads = m->heads, .weights = weights });
-    return qkv_mean_squared_error(qkv_linear_forward(&m->out, y), wanted);
+    return qkv_mse(qkv_linear_forward(&m->out, y), wanted);
 }
 
 static qkv_status keep_maps(model *m, qkv_tape *t)
 {
     qkv_tensor *weights = NULL;
-    m->loss[STEPS] = qkv_item(loss_of(m, t, &weights));
+    m->loss[STEPS] = qkv_tensor_item(loss_of(m, t, &weights));
     if (qkv_tape_status(t)) return library_failed();
-    memcpy(m->maps, qkv_data(weights), sizeof *m->maps * (size_t)(m->heads * SEATS * SEATS)); /* the same in every round */
+    memcpy(m->maps, qkv_tensor_data(weights),
+           sizeof *m->maps * (size_t)(m->heads * SEATS * SEATS)); /* the same in every round */
     return QKV_OK;
 }
 
@@ -75,7 +76,7 @@ static qkv_status train_heads(model *m, qkv_tape *t, qkv_optimizer *o)
         qkv_tape_reset(t);
         qkv_tensor *loss = loss_of(m, t, NULL);
         if (qkv_backward(loss)) return library_failed();
-        m->loss[step] = qkv_item(loss);
+        m->loss[step] = qkv_tensor_item(loss);
         if (qkv_optimizer_step(o)) return library_failed();
     }
     qkv_tape_reset(t);

@@ -47,8 +47,8 @@ static qkv_status read_reviews(reviews *r)
 {
     static const qkv_labelled_opts usual = { 0 }, imdb = { .label = "sentiment", .text = "review" };
     qkv_status status = QKV_FORMAT;
-    if (strstr(lesson_data, ".csv")) status = qkv_labelled_read(lesson_data, &imdb, each_review, r, NULL);
-    if (status == QKV_FORMAT && !r->n) status = qkv_labelled_read(lesson_data, &usual, each_review, r, NULL);
+    if (strstr(lesson_data, ".csv")) status = qkv_read_labelled(lesson_data, &imdb, each_review, r, NULL);
+    if (status == QKV_FORMAT && !r->n) status = qkv_read_labelled(lesson_data, &usual, each_review, r, NULL);
     if (r->is_full) return QKV_OK;
     if (status) return library_failed();
     return r->n ? QKV_OK
@@ -85,7 +85,7 @@ static qkv_status learn_words(const reviews *r, tokens *out)
     qkv_word_counts *words = qkv_word_counts_new_of(QKV_TOKEN_WORDS);
     qkv_status status = words ? QKV_OK : qkv_error_status();
     for (int i = 0; i < r->n && !status; i++) status = qkv_word_counts_add(words, r->text[i], r->length[i]);
-    if (!status) out->tokenizer = qkv_tokenizer_train(words, &(qkv_bpe_opts){ .vocabulary = VOCABULARY, .min_count = 1 });
+    if (!status) out->tokenizer = qkv_tokenizer_train(words, &(qkv_tokenizer_opts){ .vocabulary = VOCABULARY, .min_count = 1 });
     qkv_word_counts_free(words);
     return out->tokenizer ? QKV_OK : library_failed();
 }
@@ -94,7 +94,7 @@ static qkv_status encode_reviews(const reviews *r, tokens *out)
 {
     qkv_ids ids = { 0 };
     qkv_status status = QKV_OK;
-    int32_t pad = qkv_tokenizer_find(out->tokenizer, QKV_SPECIAL_PAD);
+    int32_t pad = qkv_tokenizer_id(out->tokenizer, QKV_SPECIAL_PAD);
     for (; out->n < r->n && !status; out->n++) {
         if (qkv_tokenizer_encode(out->tokenizer, r->text[out->n], r->length[out->n], NULL, &ids)) status = library_failed();
         for (size_t j = 0; j < LENGTH; j++) out->ids[out->n * LENGTH + (int)j] = j < ids.n ? ids.ids[j] : pad;
@@ -108,7 +108,7 @@ static qkv_status encode_reviews(const reviews *r, tokens *out)
 static void print_start(const char *text, int characters)
 {
     for (size_t bytes; *text && characters--; text += bytes) {
-        qkv_utf8_decode(text, strlen(text), &bytes);
+        qkv_utf8_next(text, strlen(text), &bytes);
         if ((unsigned char)*text < ' ' || *text == 127) putchar(' '); /* control characters are orders to a terminal */
         else printf("%.*s", (int)bytes, text);
     }
@@ -122,7 +122,7 @@ static void tell_data(const reviews *r, const tokens *x)
           "%d words are taken. Shorter ones are filled up with %s, which is masked: nobody attends to it."),
         LENGTH, QKV_SPECIAL_PAD);
     printf(_("    data size: %d reviews, %d tokens each (%d of them padded)\n"), x->n, LENGTH, padded);
-    printf(_("    vocabulary: %d tokens\n"), (int)qkv_tokenizer_size(x->tokenizer));
+    printf(_("    vocabulary: %d tokens\n"), (int)qkv_tokenizer_vocab_size(x->tokenizer));
     printf(_("    first review, %d characters at most: "), SHOWN);
     print_start(r->text[0], SHOWN);
     puts("\n");
@@ -133,7 +133,7 @@ static void tell_data(const reviews *r, const tokens *x)
 typedef struct layer {
     qkv_params *params;
     qkv_tape *tape;
-    qkv_embed words;
+    qkv_embedding words;
     qkv_mha attention;
     float *outputs, *weights; /* (n, LENGTH, DIM), (n, LENGTH, LENGTH) */
 } layer;
@@ -142,7 +142,7 @@ static qkv_status make_layer(const tokens *x, layer *l)
 {
     *l = (layer){ .params = qkv_params_new(1), .tape = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1, .keep_attention = 1 }) };
     if (!l->params || !l->tape) return library_failed();
-    l->words = qkv_embed_new(l->params, "words", qkv_tokenizer_size(x->tokenizer), DIM);
+    l->words = qkv_embedding_new(l->params, "words", qkv_tokenizer_vocab_size(x->tokenizer), DIM);
     l->attention = qkv_mha_new(l->params, "attention", DIM, 1);
     if (qkv_params_status(l->params)) return library_failed();
     l->outputs = malloc(sizeof(float[LENGTH * DIM]) * (size_t)x->n);
@@ -160,14 +160,14 @@ static void free_layer(layer *l)
 
 static void keep_rows(float *all, int first, const qkv_tensor *part)
 {
-    int64_t row = qkv_count(part) / qkv_dim(part, 0);
-    memcpy(all + first * row, qkv_data(part), sizeof(float) * (size_t)qkv_count(part));
+    int64_t row = qkv_tensor_count(part) / qkv_tensor_dim(part, 0);
+    memcpy(all + first * row, qkv_tensor_data(part), sizeof(float) * (size_t)qkv_tensor_count(part));
 }
 
 static qkv_status attend_batch(const layer *l, const tokens *x, int first, int n)
 {
     qkv_tape_reset(l->tape);
-    qkv_tensor *h = qkv_embed_forward(&l->words, l->tape, x->ids + first * LENGTH, n, LENGTH);
+    qkv_tensor *h = qkv_embedding_forward(&l->words, l->tape, x->ids + first * LENGTH, n, LENGTH);
     h = qkv_add(qkv_scale(h, sqrtf(DIM)), qkv_sinusoid(l->tape, 0, LENGTH, DIM, 0));
     qkv_tensor *y = qkv_mha_forward(&l->attention, h, h, (qkv_mask){ .key_lengths = x->lengths + first });
     if (qkv_tape_status(l->tape)) return library_failed();
@@ -253,17 +253,17 @@ static qkv_status show_simple(const layer *l, const tokens *x)
     double own = 0;
     int n = x->lengths[0];
     qkv_tape_reset(l->tape);
-    qkv_tensor *h = qkv_scale(qkv_embed_forward(&l->words, l->tape, x->ids, 1, LENGTH), sqrtf(DIM));
+    qkv_tensor *h = qkv_scale(qkv_embedding_forward(&l->words, l->tape, x->ids, 1, LENGTH), sqrtf(DIM));
     qkv_attention_with(h, h, h, QKV_NO_MASK, &(qkv_attention_opts){ .weights = &weights });
     if (qkv_tape_status(l->tape)) return library_failed();
-    for (int i = 0; i < n; i++) own += (double)qkv_data(weights)[i * LENGTH + i] / n;
+    for (int i = 0; i < n; i++) own += (double)qkv_tensor_data(weights)[i * LENGTH + i] / n;
     say_heading(_("Without projections, positions and mask"));
     say(_("A well-known exercise leaves out W_Q, W_K, W_V, the positions and the mask: softmax(X X^T / sqrt(d)) X. Its "
           "heatmap is almost the identity: a word has a mean weight of %.2f on itself. The cause is x . x, about d = %d, "
           "while the product of two different embeddings is near 0. The projections W_Q and W_K are what lets a word look "
           "for other words. A word that occurs twice shares its weight with its copy."),
         own, DIM);
-    return show_review(x, qkv_data(weights), "imdb_simple");
+    return show_review(x, qkv_tensor_data(weights), "imdb_simple");
 }
 
 /* ---- the lesson ---- */

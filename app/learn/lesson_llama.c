@@ -21,10 +21,10 @@ static double dot(const float *a, const float *b, int n)
 /* q at one place and k at another, turned, and their product. */
 static qkv_status rotary_score(qkv_tape *t, qkv_tensor *q, qkv_tensor *k, int32_t query_place, int32_t key_place, float *score)
 {
-    qkv_tensor *a = qkv_rotary(q, &(qkv_rotary_opts){ .positions = &query_place });
-    qkv_tensor *b = qkv_rotary(k, &(qkv_rotary_opts){ .positions = &key_place });
+    qkv_tensor *a = qkv_rope(q, &(qkv_rope_opts){ .positions = &query_place });
+    qkv_tensor *b = qkv_rope(k, &(qkv_rope_opts){ .positions = &key_place });
     if (qkv_tape_status(t)) return library_failed();
-    *score = (float)dot(qkv_data(a), qkv_data(b), HEAD);
+    *score = (float)dot(qkv_tensor_data(a), qkv_tensor_data(b), HEAD);
     return QKV_OK;
 }
 
@@ -36,7 +36,7 @@ static qkv_status show_rotary(qkv_tape *t)
     float scores[PLACES * GAPS];
     const float unit[2] = { 1, 0 };
     qkv_tensor *q = qkv_constant(t, QKV_SHAPE(1, 1, HEAD), q_data), *k = qkv_constant(t, QKV_SHAPE(1, 1, HEAD), k_data);
-    qkv_tensor *turned = qkv_rotary(qkv_constant(t, QKV_SHAPE(1, 1, 2), unit), &(qkv_rotary_opts){ .positions = &first });
+    qkv_tensor *turned = qkv_rope(qkv_constant(t, QKV_SHAPE(1, 1, 2), unit), &(qkv_rope_opts){ .positions = &first });
     qkv_status status = qkv_tape_status(t) ? library_failed() : QKV_OK;
     for (int i = 0; i < PLACES * GAPS && !status; i++)
         status = rotary_score(t, q, k, places[i / GAPS] + gaps[i % GAPS], places[i / GAPS], &scores[i]);
@@ -46,7 +46,7 @@ static qkv_status show_rotary(qkv_tape *t)
           "hand of "
           "a clock, turned by its place times a speed of its own. [1, 0] at place 1 and speed 1 becomes [%.4f, %.4f] = [cos 1, "
           "sin 1]. Scores q . k of a query at p + k and a key at p, for some places p and distances k:"),
-        (double)qkv_data(turned)[0], (double)qkv_data(turned)[1]);
+        (double)qkv_tensor_data(turned)[0], (double)qkv_tensor_data(turned)[1]);
     show_numbers(scores, PLACES, GAPS, (labels){ .names = (const char *const[]){ "p = 0", "p = 5", "p = 50", "p = 500" } },
                  (labels){ .names = (const char *const[]){ "k = 0", "k = 1", "k = 2", "k = 8" } }, 4);
     say(_("A column does not change: turned by the same amount more, two vectors keep their angle. A score depends on the "
@@ -86,7 +86,8 @@ static qkv_status show_grouped(qkv_tape *t)
               "of "
               "keys and values, four each. With %d query heads and %d of keys and values here, the result equals the one with "
               "keys and values repeated: largest difference %.6f."),
-            HEADS, KV_HEADS, largest_difference(qkv_data(grouped), qkv_data(repeated), qkv_count(grouped)));
+            HEADS, KV_HEADS,
+            largest_difference(qkv_tensor_data(grouped), qkv_tensor_data(repeated), qkv_tensor_count(grouped)));
         say(_("The cache of a token: 2 (key and value) x 32 layers x 8 heads x 128 numbers x 2 bytes = %d KiB. With 32 heads "
               "it "
               "would be %d KiB, and for a context of 131072 tokens %d GiB instead of %d."),
@@ -103,8 +104,8 @@ static qkv_status show_norm(qkv_tape *t)
 {
     static const float heights[] = { 140, 150, 160, 170, 180 }, ones[] = { 1, 1, 1, 1, 1 };
     qkv_tensor *x = qkv_constant(t, QKV_SHAPE(1, 5), heights), *gain = qkv_constant(t, QKV_SHAPE(5), ones);
-    qkv_tensor *rows[] = { qkv_layernorm(x, gain, NULL, 1e-5f), qkv_rmsnorm(x, gain, 1e-5f),
-                           qkv_rmsnorm(qkv_scale(x, 10), gain, 1e-5f) };
+    qkv_tensor *rows[] = { qkv_layer_norm(x, gain, NULL, 1e-5f), qkv_rms_norm(x, gain, 1e-5f),
+                           qkv_rms_norm(qkv_scale(x, 10), gain, 1e-5f) };
     qkv_tensor *all = qkv_concat(3, rows, 0);
     if (qkv_tape_status(t)) return library_failed();
     say_heading(_("RMSNorm: only the length"));
@@ -112,8 +113,8 @@ static qkv_status show_norm(qkv_tape *t)
     say(_(
         "LayerNorm takes the mean away and divides by the spread. RMSNorm only divides by the size: no mean, no bias, one pass "
         "less. Of [140, 150, 160, 170, 180]:"));
-    show_numbers(qkv_data(all), 3, 5, (labels){ .names = (const char *const[]){ "LayerNorm", "RMSNorm", "RMSNorm(10 x)" } },
-                 (labels){ 0 }, 4);
+    show_numbers(qkv_tensor_data(all), 3, 5,
+                 (labels){ .names = (const char *const[]){ "LayerNorm", "RMSNorm", "RMSNorm(10 x)" } }, (labels){ 0 }, 4);
     say(_("Ten times the numbers give the same result: that is what keeps a deep stack in bounds. Llama norms before each "
           "sub-layer, x + Sublayer(RMSNorm(x)), and the residual connection stays untouched from bottom to top."));
     return QKV_OK;
@@ -127,7 +128,8 @@ static qkv_status show_gate(qkv_tape *t)
     if (qkv_tape_status(t)) return library_failed();
     say_heading(_("Gated SiLU: a feed-forward with a valve"));
     puts("    FFN(x) = (silu(x W_g) * (x W_1)) W_2      silu(x) = x / (1 + exp(-x))\n");
-    show_numbers(qkv_data(all), 3, 5, (labels){ .names = (const char *const[]){ "x", "ReLU", "SiLU" } }, (labels){ 0 }, 4);
+    show_numbers(qkv_tensor_data(all), 3, 5, (labels){ .names = (const char *const[]){ "x", "ReLU", "SiLU" } }, (labels){ 0 },
+                 4);
     say(_("SiLU is a ReLU with a soft corner. One product makes the numbers, another says of each how far it is let through. "
           "Three "
           "matrices instead of two, so d_ff is not 4 d but less: 14336 = 3.5 d in Llama 3.1 8B."));
@@ -146,7 +148,7 @@ static qkv_status show_gate(qkv_tape *t)
 /* clang-format off */
 static const struct size {
     const char *name;
-    qkv_transformer_opts opts;
+    qkv_config opts;
     double tokens; /* trained on; 0: not told */
 } models[] = {
     { "Transformer base",
@@ -160,7 +162,7 @@ static const struct size {
 /* The formulas against a model that is made: the 8B's shape, 64 times narrower and 2 layers deep. */
 static qkv_status check_formula(double *counted, int64_t *made)
 {
-    qkv_transformer_opts o = models[1].opts;
+    qkv_config o = models[1].opts;
     o.vocabulary = 1000, o.decoder_layers = 2, o.dim /= 64, o.d_ff /= 64;
     qkv_params *p = qkv_params_new(1);
     qkv_status status = qkv_transformer_new(p, &o) ? QKV_OK : library_failed();

@@ -26,18 +26,18 @@ static masked attend_masked(qkv_tape *t, const qkv_params *p, qkv_mask mask)
     m.k = qkv_on(t, qkv_params_find(p, "k"));
     m.v = qkv_on(t, qkv_params_find(p, "v"));
     m.output = qkv_attention_with(m.q, m.k, m.v, mask, &(qkv_attention_opts){ .scaled = &m.scaled, .weights = &m.weights });
-    for (int i = 0; m.output && i < T * T; i++) m.hidden[i] = qkv_data(m.scaled)[i] == -INFINITY;
+    for (int i = 0; m.output && i < T * T; i++) m.hidden[i] = qkv_tensor_data(m.scaled)[i] == -INFINITY;
     return m;
 }
 
 static void show_scores(const qkv_tensor *scores)
 {
-    show_numbers(qkv_data(scores), T, T, (labels){ .names = words }, (labels){ .names = words }, 3);
+    show_numbers(qkv_tensor_data(scores), T, T, (labels){ .names = words }, (labels){ .names = words }, 3);
 }
 
 static void show_weights(const masked *m, const char *const *names)
 {
-    print_table(&(table){ .values = qkv_data(m->weights),
+    print_table(&(table){ .values = qkv_tensor_data(m->weights),
                           .hidden = m->hidden,
                           .rows = T,
                           .columns = T,
@@ -67,12 +67,12 @@ static int changed_before_last(qkv_tape *t, const qkv_params *p, const masked *m
 {
     float k[T * D], v[T * D];
     int changed = 0;
-    memcpy(k, qkv_data(m->k), sizeof k);
-    memcpy(v, qkv_data(m->v), sizeof v);
+    memcpy(k, qkv_tensor_data(m->k), sizeof k);
+    memcpy(v, qkv_tensor_data(m->v), sizeof v);
     for (int i = (T - 1) * D; i < T * D; i++) k[i] += 1, v[i] -= 5;
     qkv_tensor *y = qkv_attention(qkv_on(t, qkv_params_find(p, "q")), qkv_constant(t, QKV_SHAPE(T, D), k),
                                   qkv_constant(t, QKV_SHAPE(T, D), v), QKV_CAUSAL);
-    for (int i = 0; y && i < (T - 1) * D; i++) changed += qkv_data(y)[i] != qkv_data(m->output)[i];
+    for (int i = 0; y && i < (T - 1) * D; i++) changed += qkv_tensor_data(y)[i] != qkv_tensor_data(m->output)[i];
     return changed;
 }
 
@@ -96,7 +96,7 @@ static void teach_causal(qkv_tape *t, const qkv_params *p, const masked *all, co
     show_weights(causal, words);
     say(_("It is the same as cutting the weights of before to what may be seen and dividing each row by its sum: the largest "
           "difference is %.0e, the rounding of floats."),
-        off_from_renormalised(qkv_data(all->weights), qkv_data(causal->weights)));
+        off_from_renormalised(qkv_tensor_data(all->weights), qkv_tensor_data(causal->weights)));
     say(_("Now another last word: its key and its value change. Of the %d output numbers of the words before it, %d change. "
           "That "
           "is why a language model can be trained on all positions of a text at once."),
@@ -109,7 +109,7 @@ static void teach_padding(const masked *all, const masked *by_length, const int3
 {
     double wasted = 0;
     for (int i = 0; i < length; i++)
-        for (int j = length; j < T; j++) wasted += (double)qkv_data(all->weights)[i * T + j] / length;
+        for (int j = length; j < T; j++) wasted += (double)qkv_tensor_data(all->weights)[i * T + j] / length;
     say_heading(_("The padding mask"));
     say(_("Sentences of one batch are filled up to the same length. Let \"thank you\" stand next to the sentence above: its "
           "ids "
@@ -159,9 +159,9 @@ static qkv_status teach_nothing(qkv_tape *t, const qkv_params *p)
     masked hidden = attend_masked(t, p, (qkv_mask){ .key_lengths = &none });
     if (qkv_backward(qkv_sum(hidden.output))) return library_failed();
     for (int j = 0; j < T; j++) rows[j] = naive_softmax_of_hidden();
-    memcpy(rows + T, qkv_data(large), T * sizeof *rows);
-    memcpy(rows + 2 * T, qkv_data(hidden.weights), T * sizeof *rows);
-    for (int i = 0; i < T * D; i++) gradient = fmax(gradient, fabs((double)qkv_grad(qkv_params_find(p, "k"))[i]));
+    memcpy(rows + T, qkv_tensor_data(large), T * sizeof *rows);
+    memcpy(rows + 2 * T, qkv_tensor_data(hidden.weights), T * sizeof *rows);
+    for (int i = 0; i < T * D; i++) gradient = fmax(gradient, fabs((double)qkv_tensor_grad(qkv_params_find(p, "k"))[i]));
     tell_nothing(rows, gradient);
     return QKV_OK;
 }
@@ -171,7 +171,7 @@ static qkv_status teach_nothing(qkv_tape *t, const qkv_params *p)
 /* A picture each, because the cells of one picture are hidden by one mask. */
 static qkv_status draw_mask(const char *picture, const masked *m, const char *const *names, const char *title)
 {
-    return draw_maps(picture, &(qkv_heatmap){ .values = qkv_data(m->weights) }, 1,
+    return draw_maps(picture, &(qkv_heatmap){ .values = qkv_tensor_data(m->weights) }, 1,
                      &(qkv_heatmap_opts){ .size = sizeof(qkv_heatmap_opts),
                                           .rows = T,
                                           .columns = T,

@@ -23,26 +23,30 @@ typedef struct steps {
 } steps;
 
 /* (TOKENS, DIM) -> (1, HEADS, TOKENS, HEAD_DIM): columns are shared out, nothing is computed. */
-static qkv_tensor *split_heads(qkv_tensor *x) { return qkv_swap(qkv_reshape(x, QKV_SHAPE(1, TOKENS, HEADS, HEAD_DIM)), 1, 2); }
+static qkv_tensor *split_heads(qkv_tensor *x)
+{
+    return qkv_transpose(qkv_reshape(x, QKV_SHAPE(1, TOKENS, HEADS, HEAD_DIM)), 1, 2);
+}
 
 static qkv_status compute_steps(qkv_tape *t, steps *s)
 {
     s->x = qkv_constant(t, QKV_SHAPE(TOKENS, DIM), example_x);
     qkv_tensor *w_q = qkv_constant(t, QKV_SHAPE(DIM, DIM), identity), *w_v = qkv_constant(t, QKV_SHAPE(DIM, DIM), example_v);
     s->w_o = qkv_constant(t, QKV_SHAPE(DIM, DIM), example_o);
-    s->q = qkv_matmul(s->x, w_q, QKV_TRANSPOSE_NONE);
-    s->k = qkv_matmul(s->x, w_q, QKV_TRANSPOSE_NONE);
-    s->v = qkv_matmul(s->x, w_v, QKV_TRANSPOSE_NONE);
+    s->q = qkv_matmul(s->x, w_q, 0);
+    s->k = qkv_matmul(s->x, w_q, 0);
+    s->v = qkv_matmul(s->x, w_v, 0);
     s->heads = qkv_attention_with(split_heads(s->q), split_heads(s->k), split_heads(s->v), QKV_NO_MASK,
                                   &(qkv_attention_opts){ .weights = &s->weights });
-    s->concat = qkv_reshape(qkv_swap(s->heads, 1, 2), QKV_SHAPE(TOKENS, DIM));
-    s->output = qkv_matmul(s->concat, s->w_o, QKV_TRANSPOSE_NONE);
+    s->concat = qkv_reshape(qkv_transpose(s->heads, 1, 2), QKV_SHAPE(TOKENS, DIM));
+    s->output = qkv_matmul(s->concat, s->w_o, 0);
     return qkv_tape_status(t) ? library_failed() : QKV_OK;
 }
 
 static void show_rows(const qkv_tensor *x, int decimals)
 {
-    show_numbers(qkv_data(x), qkv_dim(x, 0), qkv_dim(x, 1), (labels){ .names = tokens }, (labels){ 0 }, decimals);
+    show_numbers(qkv_tensor_data(x), qkv_tensor_dim(x, 0), qkv_tensor_dim(x, 1), (labels){ .names = tokens }, (labels){ 0 },
+                 decimals);
 }
 
 static void show_split(const steps *s)
@@ -68,7 +72,7 @@ static void show_heads(const steps *s)
     say_heading(_("Step 2: every head attends on its own"));
     for (int h = 0; h < HEADS; h++) {
         say(_("The weights of head %d, softmax(Q K^T / sqrt(%d)) of its own columns:"), h + 1, HEAD_DIM);
-        print_table(&(table){ .values = qkv_data(s->weights) + h * TOKENS * TOKENS,
+        print_table(&(table){ .values = qkv_tensor_data(s->weights) + h * TOKENS * TOKENS,
                               .rows = TOKENS,
                               .columns = TOKENS,
                               .row.names = tokens,
@@ -77,10 +81,10 @@ static void show_heads(const steps *s)
                               .sums = true });
         putchar('\n');
         say(_("and what it returns, these weights times its two columns of V:"));
-        show_numbers(qkv_data(s->heads) + h * TOKENS * HEAD_DIM, TOKENS, HEAD_DIM, (labels){ .names = tokens }, (labels){ 0 },
-                     4);
+        show_numbers(qkv_tensor_data(s->heads) + h * TOKENS * HEAD_DIM, TOKENS, HEAD_DIM, (labels){ .names = tokens },
+                     (labels){ 0 }, 4);
     }
-    const float *w = qkv_data(s->weights);
+    const float *w = qkv_tensor_data(s->weights);
     say(_("The same sentence, looked at in two ways: %s gives %s the weight %.4f in head 1 and %.4f in head 2. With one head "
           "of "
           "width %d there would be one table."),
@@ -94,20 +98,20 @@ static void show_concat(const steps *s)
     show_rows(s->concat, 4);
     say(_("So far no head knows of the other. W_O lets them talk: each number of the result is a sum over all columns of all "
           "heads. W_O:"));
-    show_numbers(qkv_data(s->w_o), DIM, DIM, (labels){ 0 }, (labels){ 0 }, 0);
+    show_numbers(qkv_tensor_data(s->w_o), DIM, DIM, (labels){ 0 }, (labels){ 0 }, 0);
     say(_("and the output, Concat W_O, of the shape that X had, so that it can be added to X:"));
     show_rows(s->output, 4);
-    const float *c = qkv_data(s->concat);
+    const float *c = qkv_tensor_data(s->concat);
     say(_("The first number by hand, row 0 of the concatenation times column 0 of W_O: %.4f * 1 + %.4f * 0 + %.4f * 1 + %.4f * "
           "0 = %.4f."),
-        (double)c[0], (double)c[1], (double)c[2], (double)c[3], (double)qkv_data(s->output)[0]);
+        (double)c[0], (double)c[1], (double)c[2], (double)c[3], (double)qkv_tensor_data(s->output)[0]);
 }
 
 /* A weight of the library is (out, in): the transpose of what stands in the formula. */
 static void set_transposed(const qkv_tensor *weight, const float *matrix)
 {
     for (int i = 0; i < DIM; i++)
-        for (int j = 0; j < DIM; j++) qkv_data(weight)[i * DIM + j] = matrix[j * DIM + i];
+        for (int j = 0; j < DIM; j++) qkv_tensor_data(weight)[i * DIM + j] = matrix[j * DIM + i];
 }
 
 static qkv_status compare_with_layer(qkv_tape *t, const steps *s)
@@ -123,7 +127,7 @@ static qkv_status compare_with_layer(qkv_tape *t, const steps *s)
         else
             say(_("qkv_mha_forward(), the layer of this library, with these matrices gives the same numbers; the largest "
                   "difference is %.6f."),
-                largest_difference(qkv_data(y), qkv_data(s->output), TOKENS * DIM));
+                largest_difference(qkv_tensor_data(y), qkv_tensor_data(s->output), TOKENS * DIM));
     }
     qkv_params_free(p);
     return status;
@@ -139,9 +143,9 @@ static qkv_status show_paper_shapes(qkv_tape *t)
     qkv_mha m = qkv_mha_new(p, "mha", WIDE, MANY), one = qkv_mha_new(p, "one", WIDE, 1);
     qkv_tensor *x = qkv_constant(t, QKV_SHAPE(BATCH, LENGTH, WIDE), NULL), *weights = NULL;
     qkv_tensor *q = qkv_linear_forward(&m.q, x), *split = qkv_reshape(q, QKV_SHAPE(BATCH, LENGTH, MANY, -1));
-    qkv_tensor *heads = qkv_swap(split, 1, 2);
+    qkv_tensor *heads = qkv_transpose(split, 1, 2);
     qkv_tensor *y = qkv_attention_with(heads, heads, heads, QKV_NO_MASK, &(qkv_attention_opts){ .weights = &weights });
-    qkv_tensor *concat = qkv_reshape(qkv_swap(y, 1, 2), QKV_SHAPE(BATCH, LENGTH, WIDE));
+    qkv_tensor *concat = qkv_reshape(qkv_transpose(y, 1, 2), QKV_SHAPE(BATCH, LENGTH, WIDE));
     qkv_tensor *output = qkv_linear_forward(&m.out, concat);
     qkv_status status = qkv_params_status(p) || qkv_tape_status(t) ? library_failed() : QKV_OK;
     if (!status) {
@@ -160,7 +164,7 @@ static qkv_status show_paper_shapes(qkv_tape *t)
         int64_t count = qkv_params_count(p) / 2;
         say(_("The layer has %lld weights, biases included. With one head of width %d it would have as many: heads cut the "
               "columns, they add none."),
-            (long long)count, (int)qkv_dim(one.q.weight, 0));
+            (long long)count, (int)qkv_tensor_dim(one.q.weight, 0));
         say(_(
             "PyTorch's nn.MultiheadAttention returns weights of shape (2, 5, 5), the mean over heads, unless it is called with "
             "average_attn_weights=False. Some tutorials say (2, 8, 5, 5) without it."));

@@ -96,7 +96,8 @@ static qkv_status walk_line(line_fit *f)
         qkv_status status = step_line(f, &loss);
         if (status) return status;
         if (step % 20 == 0)
-            printf("    %4d  %.2f  %.2f  %6.3f\n", step, (double)qkv_item(f->w), (double)qkv_item(f->b), (double)loss);
+            printf("    %4d  %.2f  %.2f  %6.3f\n", step, (double)qkv_tensor_item(f->w), (double)qkv_tensor_item(f->b),
+                   (double)loss);
     }
     putchar('\n');
     return QKV_OK;

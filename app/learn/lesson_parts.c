@@ -23,14 +23,14 @@ static qkv_status normalise(qkv_tape *t)
 {
     static const float heights[] = { 140, 150, 160, 170, 180 }, ones[] = { 1, 1, 1, 1, 1 };
     qkv_tensor *x = qkv_constant(t, QKV_SHAPE(1, 5), heights), *gain = qkv_constant(t, QKV_SHAPE(5), ones);
-    qkv_tensor *y = qkv_layernorm(x, gain, NULL, 1e-5f), *rows[] = { x, y }, *both = qkv_concat(2, rows, 0);
+    qkv_tensor *y = qkv_layer_norm(x, gain, NULL, 1e-5f), *rows[] = { x, y }, *both = qkv_concat(2, rows, 0);
     if (!both) return library_failed();
     double mean, biased, unbiased;
     moments(heights, 5, &mean, &biased, &unbiased);
     say_heading(_("LayerNorm: every vector on one scale"));
     puts("    LayerNorm(x) = gain (x - mean) / sqrt(var + eps) + bias\n");
     const char *names[] = { "x", "LayerNorm(x)" };
-    print_table(&(table){ .values = qkv_data(both), .rows = 2, .columns = 5, .row = { names, NULL }, .decimals = 4 });
+    print_table(&(table){ .values = qkv_tensor_data(both), .rows = 2, .columns = 5, .row = { names, NULL }, .decimals = 4 });
     putchar('\n');
     say(_("The mean is %.0f. The variance is the biased one, divided by n: %.0f. Divided by n - 1 it would be %.0f, and the "
           "first number would be %.4f: weights trained with the one do not fit the other."),
@@ -89,8 +89,8 @@ static qkv_status gradient_left(const stack *s, qkv_tape *t, int depth, way w, d
     qkv_params_zero_grad(s->params);
     if (qkv_backward(qkv_sum(qkv_mul(climb(s, t, depth, w), s->direction)))) return library_failed();
     for (int i = 0; i < TOKENS * DIM; i++) {
-        sent += (double)qkv_data(s->direction)[i] * (double)qkv_data(s->direction)[i];
-        arrived += (double)qkv_grad(s->input)[i] * (double)qkv_grad(s->input)[i];
+        sent += (double)qkv_tensor_data(s->direction)[i] * (double)qkv_tensor_data(s->direction)[i];
+        arrived += (double)qkv_tensor_grad(s->input)[i] * (double)qkv_tensor_grad(s->input)[i];
     }
     *left = sqrt(arrived / sent);
     return QKV_OK;
@@ -179,13 +179,14 @@ static qkv_status dropout(qkv_tape *using_it)
     qkv_status status = training && dropped && kept ? QKV_OK : library_failed();
     if (!status) {
         double share, mean, share_off, mean_off;
-        count_dropped(qkv_data(dropped), &share, &mean);
-        count_dropped(qkv_data(kept), &share_off, &mean_off);
+        count_dropped(qkv_tensor_data(dropped), &share, &mean);
+        count_dropped(qkv_tensor_data(kept), &share_off, &mean_off);
         say_heading(_("Dropout: learn not to lean on one number"));
         say(_("In training each number becomes 0 with probability p, and the others are multiplied by 1/(1-p). The first %d "
               "of %d ones at p = %.1f:"),
             FEW, MANY, (double)rate);
-        print_table(&(table){ .values = qkv_data(dropped), .rows = 1, .columns = FEW, .row = { NULL, "y" }, .decimals = 4 });
+        print_table(
+            &(table){ .values = qkv_tensor_data(dropped), .rows = 1, .columns = FEW, .row = { NULL, "y" }, .decimals = 4 });
         putchar('\n');
         say(_("Of all of them %.4f are zero and the mean is %.4f: the factor 1/(1-p) keeps it, so that the layers after it "
               "see numbers of the same size as when dropout is off. Outside training nothing happens: share of zeros %.4f, "
@@ -215,8 +216,8 @@ static qkv_status train_confidence(qkv_tape *t, float s, float confidence[STOPS]
         qkv_tape_reset(t);
         qkv_tensor *x = qkv_variable(t, QKV_SHAPE(1, CLASSES), logits), *p = qkv_softmax(x);
         if (qkv_backward(smoothed(x, &(int32_t){ 0 }, s))) return library_failed();
-        for (int i = 0; i < CLASSES; i++) logits[i] -= qkv_grad(x)[i];
-        if (step == stops[stop]) confidence[stop++] = qkv_data(p)[0];
+        for (int i = 0; i < CLASSES; i++) logits[i] -= qkv_tensor_grad(x)[i];
+        if (step == stops[stop]) confidence[stop++] = qkv_tensor_data(p)[0];
     }
     return QKV_OK;
 }
@@ -255,7 +256,7 @@ static qkv_status smooth(qkv_tape *t)
     puts("    loss = -(1 - s) log p[target] - s/K (log p[0] + ... + log p[K-1])\n");
     say(_("The target gets 1 - s of the mass, and s is shared by all K classes. For logits [2, 1, 0.1] and [0.5, 2.5, 0.3] "
           "with targets 0 and 1 the loss is %.6f without smoothing and %.6f with s = %.1f."),
-        (double)qkv_item(hard), (double)qkv_item(soft), (double)smoothing);
+        (double)qkv_tensor_item(hard), (double)qkv_tensor_item(soft), (double)smoothing);
     return show_confidence(t);
 }
 

@@ -18,7 +18,7 @@ static const int32_t one_order[WORDS] = { 0, 1, 2 }, other_order[WORDS] = { 2, 1
 typedef struct layer {
     qkv_tape *tape;
     qkv_params *params;
-    qkv_embed table;
+    qkv_embedding table;
     qkv_mha attention;
 } layer;
 
@@ -26,7 +26,7 @@ static qkv_status make_layer(layer *l)
 {
     *l = (layer){ .params = qkv_params_new(6) };
     if (!l->params) return library_failed();
-    l->table = qkv_embed_new(l->params, "word", WORDS, DIM);
+    l->table = qkv_embedding_new(l->params, "word", WORDS, DIM);
     l->attention = qkv_mha_new(l->params, "attention", DIM, 1);
     l->tape = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
     return qkv_params_status(l->params) || !l->tape ? library_failed() : QKV_OK;
@@ -41,7 +41,7 @@ static void free_layer(layer *l)
 /* (1, WORDS, DIM) */
 static qkv_tensor *attend_words(const layer *l, const int32_t order[WORDS], bool with_positions)
 {
-    qkv_tensor *x = qkv_scale(qkv_embed_forward(&l->table, l->tape, order, 1, WORDS), sqrtf(DIM));
+    qkv_tensor *x = qkv_scale(qkv_embedding_forward(&l->table, l->tape, order, 1, WORDS), sqrtf(DIM));
     if (with_positions) x = qkv_add(x, qkv_sinusoid(l->tape, 0, WORDS, DIM, 0));
     return qkv_mha_forward(&l->attention, x, x, QKV_NO_MASK);
 }
@@ -54,8 +54,8 @@ static void show_sentence(const qkv_tensor *output, const qkv_tensor *pooled, co
     float rows[(WORDS + 1) * DIM];
     for (int i = 0; i < WORDS; i++) names[i] = _(words[order[i]]);
     names[WORDS] = _("mean");
-    for (int i = 0; i < WORDS * DIM; i++) rows[i] = qkv_data(output)[i];
-    for (int i = 0; i < DIM; i++) rows[WORDS * DIM + i] = qkv_data(pooled)[i];
+    for (int i = 0; i < WORDS * DIM; i++) rows[i] = qkv_tensor_data(output)[i];
+    for (int i = 0; i < DIM; i++) rows[WORDS * DIM + i] = qkv_tensor_data(pooled)[i];
     print_table(&(table){
         .values = rows, .rows = WORDS + 1, .columns = DIM, .row = { names, NULL }, .column = { NULL, "y" }, .decimals = 4 });
     putchar('\n');
@@ -85,7 +85,8 @@ static qkv_status compare_orders(const layer *l, bool with_positions)
     show_sentence(a, mean_a, one_order);
     show_sentence(b, mean_b, other_order);
     say(_("Largest difference of a word between the two sentences: %.6f. Of the mean: %.6f."),
-        word_difference(qkv_data(a), qkv_data(b)), mean_difference(qkv_data(mean_a), qkv_data(mean_b)));
+        word_difference(qkv_tensor_data(a), qkv_tensor_data(b)),
+        mean_difference(qkv_tensor_data(mean_a), qkv_tensor_data(mean_b)));
     return QKV_OK;
 }
 
@@ -119,7 +120,7 @@ static qkv_status sines(qkv_tape *t)
     say(_("The paper's positions are pairs of a sine and a cosine, each pair slower than the one before:"));
     puts("    PE(pos, 2i)   = sin(pos / 10000^(2i/d))\n    PE(pos, 2i+1) = cos(pos / 10000^(2i/d))\n");
     say(_("For d = %d there are two pairs: the first turns by 1 a position, the second by 1/100."), DIM);
-    print_table(&(table){ .values = qkv_data(pe), .rows = 5, .columns = DIM, .row = { names, NULL }, .decimals = 4 });
+    print_table(&(table){ .values = qkv_tensor_data(pe), .rows = 5, .columns = DIM, .row = { names, NULL }, .decimals = 4 });
     putchar('\n');
     say(_("They are the hands of a clock: the fast one tells neighbours apart, the slow one tells far places apart."));
     return QKV_OK;
@@ -173,10 +174,10 @@ static qkv_status distances(qkv_tape *t)
     qkv_tensor *pe = qkv_sinusoid(t, 0, PLACES, WIDE, 0), *dots = qkv_matmul(pe, pe, QKV_TRANSPOSE_B);
     if (!dots) return library_failed();
     double most = 0;
-    for (int k = 0; k <= FARTHEST; k++) most = fmax(most, spread(qkv_data(dots), k));
+    for (int k = 0; k <= FARTHEST; k++) most = fmax(most, spread(qkv_tensor_data(dots), k));
     say_heading(_("What a query can do with them"));
     say(_("Attention compares by dot products. Here is PE(p) . PE(p + k) at d = %d, for some places p and distances k:"), WIDE);
-    show_dots(qkv_data(dots));
+    show_dots(qkv_tensor_data(dots));
     say(_("A column does not change: the product depends on the distance k alone. Over all p it varies by %.4f. The reason "
           "is one line of school mathematics, sin a sin b + cos a cos b = cos(a - b), so the sum is cos(k w_0) + cos(k w_1) "
           "+ ... with no p left in it."),
@@ -186,9 +187,9 @@ static qkv_status distances(qkv_tape *t)
         .rows = PLACES, .columns = WIDE, .colours = QKV_COLOURS_RED_BLUE, .row_axis = _("position"), .no_values = 1
     };
     opts.column_axis = _("dimension");
-    qkv_status status = draw_positions("positions", &opts, qkv_data(pe), _("sinusoidal positions"));
+    qkv_status status = draw_positions("positions", &opts, qkv_tensor_data(pe), _("sinusoidal positions"));
     opts.columns = PLACES, opts.column_axis = _("position"), opts.colours = QKV_COLOURS_VIRIDIS;
-    return status ? status : draw_positions("positions_products", &opts, qkv_data(dots), "PE(p) . PE(q)");
+    return status ? status : draw_positions("positions_products", &opts, qkv_tensor_data(dots), "PE(p) . PE(q)");
 }
 
 static qkv_status run_positions_lesson(void)

@@ -10,7 +10,7 @@
 /* ---- the rate ---- */
 
 enum { POINTS = 7, CURVE = 200 };
-static const qkv_schedule paper = { .kind = QKV_SCHEDULE_PAPER, .lr = 1, .warmup = 4000, .dim = 512 };
+static const qkv_schedule paper = { .kind = QKV_SCHEDULE_INVERSE_SQRT, .lr = 1, .warmup = 4000, .dim = 512 };
 
 static qkv_status draw_rate(void)
 {
@@ -54,9 +54,9 @@ static qkv_status first_step(float gradient, float *moved)
     qkv_optimizer *o = w ? qkv_optimizer_new(p, &opts) : NULL;
     qkv_status status = o ? QKV_OK : library_failed();
     if (!status) {
-        qkv_grad(w)[0] = gradient;
+        qkv_tensor_grad(w)[0] = gradient;
         if (qkv_optimizer_step(o)) status = library_failed();
-        else *moved = -qkv_item(w);
+        else *moved = -qkv_tensor_item(w);
     }
     qkv_optimizer_free(o);
     qkv_params_free(p);
@@ -117,7 +117,7 @@ static qkv_status show_smoothing(qkv_tape *t)
     say(_("The loss is the divergence KL(target || softmax) = sum of target (log target - log p), averaged over the rows. For "
           "logits [2, 1, 0.1] and [0.5, 2.5, 0.3] it is %.6f, and it would be 0 if the model gave exactly these targets: being "
           "surer than 0.9 costs too. With the entropy of the targets added, %.6f, it is their cross-entropy."),
-        (double)(qkv_item(cross) - entropy), (double)entropy);
+        (double)(qkv_tensor_item(cross) - entropy), (double)entropy);
     say(_(
         "(PyTorch and this library share the 0.1 among all classes, the right one included; the loss of lesson 7, 0.436873, is "
         "counted that way.)"));
@@ -149,7 +149,7 @@ static qkv_status noisy_step(qkv_tape *t, qkv_optimizer *o, qkv_tensor *w, qkv_t
     float x = noise(state), y = 2 * x + 1 + noise(state);
     qkv_tape_reset(t);
     qkv_tensor *guess = qkv_affine(qkv_constant(t, QKV_SHAPE(1, 1), &x), w, b);
-    qkv_tensor *loss = qkv_mean_squared_error(guess, qkv_constant(t, QKV_SHAPE(1, 1), &y));
+    qkv_tensor *loss = qkv_mse(guess, qkv_constant(t, QKV_SHAPE(1, 1), &y));
     return qkv_backward(loss) || qkv_optimizer_step(o) ? library_failed() : QKV_OK;
 }
 
@@ -164,9 +164,9 @@ static qkv_status walk_noisily(qkv_tape *t, qkv_optimizer *o, qkv_tensor *w, qkv
         status = noisy_step(t, o, w, b, &state);
         int kept = (step - SETTLE) / APART - 1;
         if (step <= SETTLE || (step - SETTLE) % APART) continue;
-        sum_w += (double)qkv_item(w), sum_b += (double)qkv_item(b);
-        rows[kept][0] = qkv_item(w), rows[kept][1] = qkv_item(b);
-        rows[kept][2] = (float)distance((double)qkv_item(w), (double)qkv_item(b));
+        sum_w += (double)qkv_tensor_item(w), sum_b += (double)qkv_tensor_item(b);
+        rows[kept][0] = qkv_tensor_item(w), rows[kept][1] = qkv_tensor_item(b);
+        rows[kept][2] = (float)distance((double)qkv_tensor_item(w), (double)qkv_tensor_item(b));
     }
     rows[KEPT][0] = (float)(sum_w / KEPT), rows[KEPT][1] = (float)(sum_b / KEPT);
     rows[KEPT][2] = (float)distance(sum_w / KEPT, sum_b / KEPT);

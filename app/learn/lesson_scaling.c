@@ -59,19 +59,19 @@ static double median(double *x, size_t n)
 /* The gradient is what a random error of length about sqrt(KEYS), `blame`, becomes on its way back through the softmax. */
 static qkv_status measure_softmax(qkv_tape *t, const qkv_tensor *scores, float scale, qkv_tensor *blame, measures out)
 {
-    qkv_tensor *x = qkv_variable(t, qkv_ndim(scores), qkv_dims(scores), qkv_data(scores));
+    qkv_tensor *x = qkv_variable(t, qkv_tensor_ndim(scores), qkv_tensor_shape(scores), qkv_tensor_data(scores));
     qkv_tensor *scaled = qkv_scale(x, scale), *weights = qkv_softmax(scaled);
     if (qkv_backward(qkv_sum(qkv_mul(weights, blame)))) return library_failed();
     double sums[MEASURES] = { 0 }, gradients[ROWS];
     for (int64_t i = 0; i < ROWS; i++) {
-        sums[LARGEST] += largest(qkv_data(weights) + i * KEYS, KEYS);
-        sums[ENTROPY] += entropy(qkv_data(weights) + i * KEYS, KEYS);
-        gradients[i] = length_of(qkv_grad(scaled) + i * KEYS, KEYS) / length_of(qkv_data(blame) + i * KEYS, KEYS);
+        sums[LARGEST] += largest(qkv_tensor_data(weights) + i * KEYS, KEYS);
+        sums[ENTROPY] += entropy(qkv_tensor_data(weights) + i * KEYS, KEYS);
+        gradients[i] = length_of(qkv_tensor_grad(scaled) + i * KEYS, KEYS) / length_of(qkv_tensor_data(blame) + i * KEYS, KEYS);
         sums[GRADIENT] += gradients[i];
     }
     for (int i = 0; i < MEASURES; i++) out[i] = (float)(sums[i] / ROWS);
     out[MEDIAN] = (float)median(gradients, ROWS);
-    out[VARIANCE] = variance(qkv_data(scaled), qkv_count(scaled));
+    out[VARIANCE] = variance(qkv_tensor_data(scaled), qkv_tensor_count(scaled));
     return QKV_OK;
 }
 

@@ -59,7 +59,8 @@ static qkv_tokenizer *train_pieces(void)
     for (int i = 0; i < KINDS; i++)
         for (int j = 0; j < text[i].count && !status; j++)
             status = qkv_word_counts_add(words, text[i].word, strlen(text[i].word));
-    qkv_tokenizer *t = status ? NULL : qkv_tokenizer_train(words, &(qkv_bpe_opts){ .vocabulary = BYTES_AND_SPECIALS + MERGES });
+    qkv_tokenizer *t = status ? NULL
+                              : qkv_tokenizer_train(words, &(qkv_tokenizer_opts){ .vocabulary = BYTES_AND_SPECIALS + MERGES });
     qkv_word_counts_free(words);
     return t;
 }
@@ -81,9 +82,9 @@ static qkv_status show_merges(void)
     qkv_tokenizer *t = train_pieces();
     qkv_status status = t ? QKV_OK : library_failed();
     if (!status) {
-        say(_("The library learns %d pieces from it, in this order:"), (int)qkv_tokenizer_size(t) - BYTES_AND_SPECIALS);
+        say(_("The library learns %d pieces from it, in this order:"), (int)qkv_tokenizer_vocab_size(t) - BYTES_AND_SPECIALS);
         fputs("   ", stdout);
-        for (int i = BYTES_AND_SPECIALS; i < qkv_tokenizer_size(t); i++) printf(" %s", qkv_tokenizer_token(t, i));
+        for (int i = BYTES_AND_SPECIALS; i < qkv_tokenizer_vocab_size(t); i++) printf(" %s", qkv_tokenizer_token(t, i));
         puts("\n");
         say(_("and cuts words that it knows, and words that it has never seen, into them:"));
         for (int i = 0; i < 4 && !status; i++) status = show_encoded(t, examples[i]);
@@ -116,12 +117,12 @@ static const int beams[BEAMS] = { 1, 2, 4, 8 };
 /* A fresh model whose scores are made far apart, so that its choices matter. */
 static qkv_model *make_chooser(void)
 {
-    const qkv_transformer_opts o = {
+    const qkv_config o = {
         .vocabulary = VOCABULARY, .encoder_layers = 1, .decoder_layers = 1, .dim = 32, .heads = 2, .d_ff = 64
     };
     qkv_model *m = qkv_model_new(&o, 17);
     qkv_tensor *embed = m ? qkv_params_find(qkv_model_params(m), "embed.weight") : NULL;
-    for (int64_t i = 0; embed && i < qkv_count(embed); i++) qkv_data(embed)[i] *= 1.5f;
+    for (int64_t i = 0; embed && i < qkv_tensor_count(embed); i++) qkv_tensor_data(embed)[i] *= 1.5f;
     return m;
 }
 
@@ -129,7 +130,7 @@ static qkv_status search_all(const qkv_model *m, const int32_t *ids, int beam, d
 {
     qkv_search_result found = { 0 };
     const qkv_search_opts opts = { .start = 1, .end = 2, .pad = 0, .beam = beam, .length_penalty = -1, .max_length = 6 };
-    qkv_status status = qkv_search(m, ids, SENTENCES, SOURCE, NULL, &opts, &found) ? library_failed() : QKV_OK;
+    qkv_status status = qkv_beam_search(m, ids, SENTENCES, SOURCE, NULL, &opts, &found) ? library_failed() : QKV_OK;
     for (int i = 0; i < SENTENCES && !status; i++) log_p[i] = found.best[i].log_p;
     qkv_search_result_free(&found);
     return status;

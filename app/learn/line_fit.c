@@ -41,9 +41,9 @@ qkv_status step_line(line_fit *f, float *loss)
 {
     qkv_tape_reset(f->tape);
     qkv_tensor *x = qkv_constant(f->tape, QKV_SHAPE(5, 1), line_x), *y = qkv_constant(f->tape, QKV_SHAPE(5, 1), line_y);
-    qkv_tensor *error = qkv_mean_squared_error(qkv_affine(x, f->w, f->b), y);
+    qkv_tensor *error = qkv_mse(qkv_affine(x, f->w, f->b), y);
     if (qkv_backward(error)) return library_failed();
-    *loss = qkv_item(error);
+    *loss = qkv_tensor_item(error);
     if (!isfinite(*loss))
         return fail(QKV_NUMERIC, "step %lld: the loss is %g: try a smaller --lr", (long long)qkv_optimizer_steps(f->optimizer),
                     (double)*loss);
@@ -62,7 +62,8 @@ qkv_status print_descent(line_fit *f, int steps, int every)
         qkv_status status = step_line(f, &loss);
         if (status) return status;
         if (step % every == 0)
-            printf("%4d  %.2f  %.2f  %6.3f\n", step, (double)qkv_item(f->w), (double)qkv_item(f->b), (double)loss);
+            printf("%4d  %.2f  %.2f  %6.3f\n", step, (double)qkv_tensor_item(f->w), (double)qkv_tensor_item(f->b),
+                   (double)loss);
     }
     return QKV_OK;
 }

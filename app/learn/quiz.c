@@ -90,7 +90,7 @@ static int read_choice(const quiz_question *q, const char *typed)
     char ascii[3] = "";
     size_t n = 0, left = strlen(typed), bytes;
     for (const char *at = typed; left && n < sizeof ascii - 1; at += bytes, left -= bytes) {
-        int32_t c = qkv_utf8_decode(at, left, &bytes);
+        int32_t c = qkv_utf8_next(at, left, &bytes);
         if (c > 0xFF00 && c < 0xFF5F) c -= 0xFEE0;
         ascii[n++] = c > 0 && c < 0x80 ? (char)tolower(c) : '?';
     }

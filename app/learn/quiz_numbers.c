@@ -10,7 +10,7 @@
 static qkv_status take(qkv_tape *t, const qkv_tensor *x, int count, double *n)
 {
     if (qkv_tape_status(t)) return library_failed();
-    for (int i = 0; i < count; i++) n[i] = (double)qkv_data(x)[i];
+    for (int i = 0; i < count; i++) n[i] = (double)qkv_tensor_data(x)[i];
     return QKV_OK;
 }
 
@@ -35,8 +35,8 @@ qkv_status numbers_of_layernorm(qkv_tape *t, double n[QUIZ_NUMBERS])
 {
     static const float heights[] = { 140, 150, 160, 170, 180 }, ones[] = { 1, 1, 1, 1, 1 };
     qkv_tensor *x = qkv_constant(t, QKV_SHAPE(1, 5), heights), *gain = qkv_constant(t, QKV_SHAPE(5), ones);
-    qkv_status status = take(t, qkv_layernorm(x, gain, NULL, 1e-5f), 2, n);
-    return status ? status : take(t, qkv_rmsnorm(x, gain, 1e-5f), 2, n + 2);
+    qkv_status status = take(t, qkv_layer_norm(x, gain, NULL, 1e-5f), 2, n);
+    return status ? status : take(t, qkv_rms_norm(x, gain, 1e-5f), 2, n + 2);
 }
 
 qkv_status numbers_of_smoothing(qkv_tape *t, double n[QUIZ_NUMBERS])
@@ -57,7 +57,7 @@ qkv_status numbers_of_smoothing(qkv_tape *t, double n[QUIZ_NUMBERS])
 
 qkv_status numbers_of_rate(qkv_tape *t, double n[QUIZ_NUMBERS])
 {
-    qkv_schedule s = { .kind = QKV_SCHEDULE_PAPER, .lr = 1, .warmup = 4000, .dim = 512 };
+    qkv_schedule s = { .kind = QKV_SCHEDULE_INVERSE_SQRT, .lr = 1, .warmup = 4000, .dim = 512 };
     (void)t;
     n[0] = qkv_schedule_lr(&s, 4000);
     s.dim = 256;
@@ -82,9 +82,9 @@ qkv_status numbers_of_layer(qkv_tape *t, double n[QUIZ_NUMBERS])
 
 qkv_status numbers_of_models(qkv_tape *t, double n[QUIZ_NUMBERS])
 {
-    qkv_transformer_opts base = { 0 }, big = { 0 };
+    qkv_config base = { 0 }, big = { 0 };
     (void)t;
-    if (qkv_transformer_preset("base", 37000, &base) || qkv_transformer_preset("big", 37000, &big)) return library_failed();
+    if (qkv_config_preset("base", 37000, &base) || qkv_config_preset("big", 37000, &big)) return library_failed();
     n[0] = count_weights(&base).total / 1e6, n[1] = count_weights(&big).total / 1e6,
     n[2] = count_weights(&base).embedding / 1e6;
     return QKV_OK;
@@ -105,7 +105,7 @@ qkv_status numbers_of_rotary(qkv_tape *t, double n[QUIZ_NUMBERS])
 {
     static const float x[] = { 1, 0 };
     static const int32_t place = 1;
-    return take(t, qkv_rotary(qkv_constant(t, QKV_SHAPE(1, 1, 2), x), &(qkv_rotary_opts){ .positions = &place }), 2, n);
+    return take(t, qkv_rope(qkv_constant(t, QKV_SHAPE(1, 1, 2), x), &(qkv_rope_opts){ .positions = &place }), 2, n);
 }
 
 qkv_status numbers_of_line(qkv_tape *t, double n[QUIZ_NUMBERS])
@@ -115,7 +115,7 @@ qkv_status numbers_of_line(qkv_tape *t, double n[QUIZ_NUMBERS])
     (void)t;
     qkv_status status = start_line(&f, &(qkv_optimizer_opts){ .rule = QKV_OPTIMIZER_SGD, .lr = 0.01f });
     if (!status) status = step_line(&f, &loss);
-    if (!status) n[0] = (double)loss, n[1] = (double)qkv_item(f.w), n[2] = (double)qkv_item(f.b);
+    if (!status) n[0] = (double)loss, n[1] = (double)qkv_tensor_item(f.w), n[2] = (double)qkv_tensor_item(f.b);
     free_line(&f);
     return status;
 }

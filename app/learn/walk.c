@@ -35,9 +35,9 @@ qkv_status walk_attention(qkv_tape *t, const operands *o, qkv_mask mask, walked 
 
 void show_matrix(const qkv_tensor *x, labels row, labels column, int decimals, bool sums)
 {
-    print_table(&(table){ .values = qkv_data(x),
-                          .rows = qkv_dim(x, -2),
-                          .columns = qkv_dim(x, -1),
+    print_table(&(table){ .values = qkv_tensor_data(x),
+                          .rows = qkv_tensor_dim(x, -2),
+                          .columns = qkv_tensor_dim(x, -1),
                           .row = row,
                           .column = column,
                           .decimals = decimals,

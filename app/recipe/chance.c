@@ -21,12 +21,12 @@ enum { FEW_LINES = 20 }; /* BLEU of fewer says little */
 /* The loss of knowing how often each token occurs, and an end a text, in nats a token. 0: there is nothing to count. */
 static qkv_status unigram_loss(const qkv_training *t, double *loss)
 {
-    int64_t vocabulary = qkv_tokenizer_size(qkv_model_target_tokenizer(t->model)), pairs = qkv_pairs_count(t->pairs);
+    int64_t vocabulary = qkv_tokenizer_vocab_size(qkv_model_target_tokenizer(t->model)), pairs = qkv_dataset_size(t->pairs);
     size_t bytes = sizeof(int64_t) * (size_t)vocabulary;
     int64_t *counts = qkv__alloc_zero(bytes), all = pairs;
     if (!counts) return QKV_MEMORY;
     for (int64_t i = 0, n; i < pairs; i++) {
-        const int32_t *ids = qkv__pairs_side(t->pairs, i, 1, &n);
+        const int32_t *ids = qkv__dataset_side(t->pairs, i, 1, &n);
         all += n;
         for (int64_t k = 0; k < n; k++)
             if (ids[k] >= 0 && ids[k] < vocabulary) counts[ids[k]]++;

@@ -12,7 +12,7 @@
 enum { MAX_EXAMPLES = 5, MAX_TRIES = 64, PROMPT_BYTES = 24, SHORT_BYTES = 60, LONG_BYTES = 240, PATH_BYTES = 4096 };
 
 /* Cuts a text to at most so many bytes, between words; between characters where there are none. */
-static void cut_text(qkv_text *text, size_t most)
+static void cut_text(qkv_buffer *text, size_t most)
 {
     if (text->length <= most) return;
     size_t end = most;
@@ -23,13 +23,13 @@ static void cut_text(qkv_text *text, size_t most)
 }
 
 /* The text of pair i: *text is empty with an unknown token or a line end in it, or with more than `most` bytes unless it may be cut. */
-static qkv_status take_text(const qkv_training *t, const qkv_pairs *pairs, int64_t i, size_t most, qkv_text *text)
+static qkv_status take_text(const qkv_training *t, const qkv_dataset *pairs, int64_t i, size_t most, qkv_buffer *text)
 {
     const qkv_tokenizer *tokenizer = qkv_model_source_tokenizer(t->model);
     bool is_prompt = t->job->bit == QKV__GENERATE,
          may_be_cut = is_prompt || (most == LONG_BYTES && t->job->bit != QKV__TRANSLATE);
     int64_t n;
-    const int32_t *ids = qkv__pairs_side(pairs, i, is_prompt, &n);
+    const int32_t *ids = qkv__dataset_side(pairs, i, is_prompt, &n);
     bool is_known = n > 0;
     for (int64_t k = 0; k < n; k++) is_known = is_known && ids[k] != tokenizer->unknown;
     text->length = 0;
@@ -45,10 +45,10 @@ static qkv_status take_text(const qkv_training *t, const qkv_pairs *pairs, int64
 }
 
 /* Adds up to MAX_EXAMPLES different texts of at most so many bytes, evenly spaced, each on a line. */
-static qkv_status collect_texts(const qkv_training *t, const qkv_pairs *pairs, size_t most, char *lines, size_t room)
+static qkv_status collect_texts(const qkv_training *t, const qkv_dataset *pairs, size_t most, char *lines, size_t room)
 {
-    int64_t n = qkv_pairs_count(pairs), tries = n < MAX_TRIES ? n : MAX_TRIES;
-    qkv_text text = { 0 };
+    int64_t n = qkv_dataset_size(pairs), tries = n < MAX_TRIES ? n : MAX_TRIES;
+    qkv_buffer text = { 0 };
     qkv_status status = QKV_OK;
     size_t used = 0;
     *lines = '\0';
@@ -58,14 +58,14 @@ static qkv_status collect_texts(const qkv_training *t, const qkv_pairs *pairs, s
         used += (size_t)snprintf(lines + used, room - used, "%s\n", text.data);
         found++;
     }
-    qkv_text_free(&text);
+    qkv_buffer_free(&text);
     return status;
 }
 
 qkv_status qkv__write_examples(const qkv_training *t)
 {
     char path[PATH_BYTES], lines[MAX_EXAMPLES * (LONG_BYTES + 1) + 1];
-    const qkv_pairs *pairs = qkv_pairs_count(t->valid) ? t->valid : t->pairs;
+    const qkv_dataset *pairs = qkv_dataset_size(t->valid) ? t->valid : t->pairs;
     size_t most = t->job->bit == QKV__GENERATE ? PROMPT_BYTES : SHORT_BYTES;
     if (!qkv_model_source_tokenizer(t->model)) return QKV_OK;
     qkv_status status = collect_texts(t, pairs, most, lines, sizeof lines);

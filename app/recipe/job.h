@@ -65,15 +65,15 @@ QKV_API const qkv_model *qkv_training_model(const qkv_training *t);
 
 /* What the training is about to do, for people, as lines of at most 80 columns in *out, which is yours: its text, classes,
  * vocabulary and parameters, what the rules chose, as if it had been typed, and its updates. The steps are those of
- * qkv_run_event, from QKV_RUN_EVENT_BEGIN on; last_step 0: no limit. USAGE for NULL, steps that are none and before the text was
+ * qkv_train_event, from QKV_EVENT_BEGIN on; last_step 0: no limit. USAGE for NULL, steps that are none and before the text was
  * read; MEMORY. */
-QKV_API qkv_status qkv_training_summary(qkv_training *t, int64_t epoch_steps, int64_t last_step, qkv_text *out);
+QKV_API qkv_status qkv_training_summary(qkv_training *t, int64_t epoch_steps, int64_t last_step, qkv_buffer *out);
 
 /* Who looks on. All may be NULL. */
 typedef struct qkv_training_watch {
     size_t size;
-    void (*note)(void *data, const char *text);       /* a sentence about the text or the options that is no error */
-    void (*each)(void *data, const qkv_run_event *e); /* as in qkv_run_opts, and so is the next */
+    void (*note)(void *data, const char *text);         /* a sentence about the text or the options that is no error */
+    void (*each)(void *data, const qkv_train_event *e); /* as in qkv_train_opts, and so is the next */
     const char *(*stop)(void *data);
     /* Translations of the validation text, after a validation that was the best so far: n sources, references and what the
      * model makes of them, not more than n_samples and 16. They live during the call. */
@@ -87,10 +87,10 @@ typedef struct qkv_training_watch {
  * how it ended, and the folder "out" holds the best model. With "resume" it goes on as if it had never stopped: "out" and "resume"
  * are enough, all other options are those of its start unless they are set, and one that may not change is refused. "minutes" measures the speed of some updates, which it undoes, and of a validation, and fixes the
  * number of steps: a training of so many steps gives the same bytes. Stopped before that, nothing is written, and there is
- * nothing to resume. A training may run again: what is not set is then chosen anew. Errors: those of qkv_run(); of the files
+ * nothing to resume. A training may run again: what is not set is then chosen anew. Errors: those of qkv_train(); of the files
  * (IO, FORMAT), naming file and line; USAGE for options that do not go together, and with "resume" for a training of another
  * job; FORMAT for its record. */
-QKV_API qkv_status qkv_training_run(qkv_training *t, const qkv_training_watch *watch, qkv_run_result *out);
+QKV_API qkv_status qkv_training_run(qkv_training *t, const qkv_training_watch *watch, qkv_train_result *out);
 
 #ifdef __cplusplus
 }

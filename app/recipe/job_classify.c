@@ -74,8 +74,8 @@ static void set_paper_classes(qkv_training *t)
 typedef struct labelled_reading {
     qkv_training *t;
     const char *path;
-    qkv_pairs *pairs; /* where texts go */
-    bool held;        /* only those that are held back, else only the others */
+    qkv_dataset *pairs; /* where texts go */
+    bool held;          /* only those that are held back, else only the others */
     int64_t number, max_length;
     qkv__labelled_look look;
     qkv__unknown_labels unknown;
@@ -113,8 +113,8 @@ static qkv_status read_labelled(labelled_reading *r, qkv_labelled_each each, boo
 static void scale_last_layer(const qkv_model *m, double scale, double shift)
 {
     const qkv_linear *last = &qkv_model_transformer(m)->classifier;
-    float *w = qkv_data(last->weight), *b = qkv_data(last->bias);
-    for (int64_t i = 0; i < qkv_count(last->weight); i++) w[i] = (float)(scale * (double)w[i]);
+    float *w = qkv_tensor_data(last->weight), *b = qkv_tensor_data(last->bias);
+    for (int64_t i = 0; i < qkv_tensor_count(last->weight); i++) w[i] = (float)(scale * (double)w[i]);
     *b = (float)(scale * (double)*b + shift);
 }
 
@@ -133,14 +133,14 @@ static qkv_status save_classifier(void *data, qkv_model *m, const char *folder)
     const qkv_training *t = data;
     const qkv_linear *last = &qkv_model_transformer(m)->classifier;
     if (!t->o.v.numbers) return qkv_model_save(m, folder);
-    size_t bytes = sizeof(float) * (size_t)qkv_count(last->weight);
-    float *kept = qkv__alloc(bytes), bias = *qkv_data(last->bias);
+    size_t bytes = sizeof(float) * (size_t)qkv_tensor_count(last->weight);
+    float *kept = qkv__alloc(bytes), bias = *qkv_tensor_data(last->bias);
     if (!kept) return QKV_MEMORY;
-    memcpy(kept, qkv_data(last->weight), bytes);
+    memcpy(kept, qkv_tensor_data(last->weight), bytes);
     fold_numbers(t);
     qkv_status status = qkv_model_save(m, folder);
-    memcpy(qkv_data(last->weight), kept, bytes);
-    *qkv_data(last->bias) = bias;
+    memcpy(qkv_tensor_data(last->weight), kept, bytes);
+    *qkv_tensor_data(last->bias) = bias;
     qkv__release(kept, bytes);
     return status;
 }
@@ -353,7 +353,7 @@ static qkv_labelled_each reader_of(const qkv_training *t)
 /* Each class counts as much as any other: n / (classes * count); one that was held back as a whole counts nowhere. */
 static qkv_status weigh_classes(qkv_training *t)
 {
-    int64_t n = qkv_pairs_count(t->pairs), classes = t->labels.n;
+    int64_t n = qkv_dataset_size(t->pairs), classes = t->labels.n;
     qkv_status status = qkv__grow((void **)&t->weights, &t->weights_bytes, sizeof *t->weights * (size_t)classes);
     for (int i = 0; i < classes && !status; i++)
         t->weights[i] = t->labels.counts[i] ? (float)((double)n / ((double)classes * (double)t->labels.counts[i])) : 0;
@@ -380,10 +380,10 @@ static qkv_status read_valid_texts(qkv_training *t, int64_t max_length)
     labelled_reading r = { .t = t, .path = f->at[0], .pairs = t->valid, .held = true, .max_length = max_length };
     qkv_status status = read_labelled(&r, reader_of(t), !v->valid.n, NULL);
     if (!status) qkv__tell_unknown(qkv__training_notes(t), r.path, &r.unknown);
-    if (!status && r.unknown.n && !qkv_pairs_count(t->valid))
+    if (!status && r.unknown.n && !qkv_dataset_size(t->valid))
         return qkv__fail(QKV_FORMAT, "%s: line %lld: the label \"%.60s\" is not in %s, nor is any other", r.path,
                          (long long)r.unknown.first_line, r.unknown.first, v->train_labelled.at[0]);
-    if (status || !qkv_pairs_count(t->valid))
+    if (status || !qkv_dataset_size(t->valid))
         return status || !v->valid.n ? status : qkv__fail(QKV_FORMAT, "%s: there are no texts", r.path);
     if (v->numbers) return QKV_OK;
     note_missing_classes(t, QKV__N("training"), t->labels.counts);
@@ -396,9 +396,10 @@ static qkv_status set_problem(qkv_training *t)
 {
     qkv_problem problem = problem_of(t);
     const char *const number[] = { "number" }, *const *names = (const char *const *)t->labels.names;
-    t->objective = problem == QKV_PROBLEM_NUMBER           ? qkv_telling_numbers()
-                   : problem == QKV_PROBLEM_SEVERAL_LABELS ? qkv_classifying_several()
-                                                           : qkv_classifying(t->o.v.balance ? t->weights : NULL, t->labels.n);
+    t->objective = problem == QKV_PROBLEM_NUMBER ? qkv_loss_regression()
+                   : problem == QKV_PROBLEM_SEVERAL_LABELS
+                       ? qkv_loss_multilabel()
+                       : qkv_loss_classification(t->o.v.balance ? t->weights : NULL, t->labels.n);
     t->has_objective = true;
     qkv_status status = qkv_model_set_problem(t->model, problem);
     if (!status) status = qkv__model_set_separator(t->model, t->o.v.label_separator ? t->o.v.label_separator : "");
@@ -444,8 +445,8 @@ static qkv_status read_both(qkv_training *t, void *data)
 static qkv_status find_counted(const qkv_training *t, int64_t i, int32_t **ids, size_t *bytes, int64_t *n, int32_t *class_id)
 {
     int64_t one;
-    const int32_t *from = qkv__pairs_side(t->pairs, i, 0, n);
-    *class_id = *qkv__pairs_side(t->pairs, i, 1, &one);
+    const int32_t *from = qkv__dataset_side(t->pairs, i, 0, n);
+    *class_id = *qkv__dataset_side(t->pairs, i, 1, &one);
     qkv_status status = qkv__grow((void **)ids, bytes, sizeof **ids * (size_t)(*n + 1));
     if (status) return status;
     if (*n) memcpy(*ids, from, sizeof **ids * (size_t)*n);
@@ -458,14 +459,14 @@ static qkv_status count_ngrams(const qkv_training *t)
 {
     enum { MOST_FITTED = 4096, MOST_NUMBERS = 1 << 22 };
     const qkv_transformer *x = qkv_model_transformer(t->model);
-    int64_t texts = qkv_pairs_count(t->pairs), of_text = 2 * t->labels.n, length;
+    int64_t texts = qkv_dataset_size(t->pairs), of_text = 2 * t->labels.n, length;
     if (!qkv_transformer_options(x)->ngrams || !texts) return QKV_OK;
     int64_t fitted = qkv__min(texts, qkv__min(MOST_FITTED, MOST_NUMBERS / of_text));
     size_t bytes = 0, said_bytes = sizeof(float) * (size_t)(fitted * of_text), own_bytes = sizeof(int32_t) * (size_t)fitted;
     int32_t *ids = NULL, class_id, *own = qkv__alloc(own_bytes);
     float *said = qkv__alloc(said_bytes);
     double overlap = 0;
-    qkv_status status = own && said ? qkv__pairs_shared_runs(t->pairs, SHARED_RUN, &overlap) : QKV_MEMORY;
+    qkv_status status = own && said ? qkv__dataset_shared_runs(t->pairs, SHARED_RUN, &overlap) : QKV_MEMORY;
     qkv__ngrams_clear(x);
     for (int64_t i = 0; i < texts && !status; i++) {
         status = find_counted(t, i, &ids, &bytes, &length, &class_id);
@@ -511,10 +512,10 @@ static qkv_pooler pooler_of(const char *family)
 }
 
 /* Published encoders have each their own way from the first token to the classes, and stay what they are. */
-static qkv_status adjust_published(const qkv_training *t, const qkv_model *from, qkv_transformer_opts *o)
+static qkv_status adjust_published(const qkv_training *t, const qkv_model *from, qkv_config *o)
 {
-    const qkv_model_info *info = qkv_model_info_of(from);
-    if (!(info->can & QKV_ABILITY_EMBED))
+    const qkv_model_info *info = qkv_model_get_info(from);
+    if (!(info->can & QKV_CAN_EMBED))
         return qkv__fail(QKV_USAGE, "%s is a %s, which has no encoder alone to classify with", t->o.v.from, info->family);
     bool has_mean = !strcmp(info->family, "modernbert");
     if (t->o.v.pooling > QKV_POOLING_FIRST || (QKV__IS_GIVEN(&t->o, pooling) && !t->o.v.pooling && !has_mean))
@@ -530,9 +531,9 @@ static qkv_status adjust_published(const qkv_training *t, const qkv_model *from,
 
 /* ModernBERT's classes are read through its head; that of an encoder that had none begins as one that lets everything through,
  * for which it has a bias. */
-static void adjust_modernbert(bool is_new, qkv_transformer_opts *o)
+static void adjust_modernbert(bool is_new, qkv_config *o)
 {
-    qkv_transformer_opts like = *o;
+    qkv_config like = *o;
     like.output_bias = 0;
     like.ngrams = 0; /* which no published model has */
     if (is_new) like.no_head_bias = like.no_bias;
@@ -543,17 +544,17 @@ static void adjust_modernbert(bool is_new, qkv_transformer_opts *o)
     *o = like;
 }
 
-static qkv_status adjust_classifier(qkv_training *t, const qkv_model *from, qkv_transformer_opts *o)
+static qkv_status adjust_classifier(qkv_training *t, const qkv_model *from, qkv_config *o)
 {
     o->decoder_layers = 0;
     o->target_vocabulary = 0;
     o->untied = 0;
     o->classes = t->o.v.numbers ? 1 : t->labels.n;
     o->classes_of = QKV_CLASSES_OF_TEXTS;
-    t->continues_numbers = t->o.v.numbers && from && qkv_model_info_of(from)->problem == QKV_PROBLEM_NUMBER;
+    t->continues_numbers = t->o.v.numbers && from && qkv_model_get_info(from)->problem == QKV_PROBLEM_NUMBER;
     o->pooling = (qkv_pooling)t->o.v.pooling;
     o->ngrams = t->o.v.ngrams;
-    if (qkv__info_is_published(qkv_model_info_of(from))) return adjust_published(t, from, o);
+    if (qkv__info_is_published(qkv_model_get_info(from))) return adjust_published(t, from, o);
     adjust_modernbert(!from, o);
     return QKV_OK;
 }
@@ -599,19 +600,19 @@ static void tally_number(tally *y, const float *row, const int32_t *target, int6
 static void tally_batch(tally *y, const qkv_tensor *logits, const qkv_batch *b)
 {
     static void (*const each[])(tally *, const float *, const int32_t *, int64_t) = { tally_class, tally_labels, tally_number };
-    int64_t width = qkv_dim(logits, -1);
+    int64_t width = qkv_tensor_dim(logits, -1);
     for (int64_t r = 0; r < b->rows; r++)
-        each[problem_of(y->t)](y, qkv_data(logits) + r * width, b->labels + r * b->target_length, width);
+        each[problem_of(y->t)](y, qkv_tensor_data(logits) + r * width, b->labels + r * b->target_length, width);
 }
 
 static qkv_status tally_texts(const qkv_training *t, const qkv_model *m, tally *y)
 {
-    qkv_epoch *e = qkv_epoch_new(t->valid, &t->valid_batches, 0);
+    qkv_loader *e = qkv_loader_new(t->valid, &t->valid_batches, 0);
     qkv_tape *tape = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
     qkv_batch b = { 0 };
     qkv_status status = e && tape ? QKV_OK : qkv_error_status();
-    for (int64_t i = 0; !status && i < qkv_epoch_batches(e); i++) {
-        if ((status = qkv_epoch_batch(e, i, &b))) break;
+    for (int64_t i = 0; !status && i < qkv_loader_size(e); i++) {
+        if ((status = qkv_loader_batch(e, i, &b))) break;
         qkv_tape_reset(tape);
         const qkv_tensor *logits = qkv_classify_batch(m, tape, &b);
         if (logits) tally_batch(y, logits, &b);
@@ -619,7 +620,7 @@ static qkv_status tally_texts(const qkv_training *t, const qkv_model *m, tally *
     }
     qkv_batch_free(&b);
     qkv_tape_free(tape);
-    qkv_epoch_free(e);
+    qkv_loader_free(e);
     return status;
 }
 
@@ -635,7 +636,7 @@ static void tell_accuracy(const qkv_training *t, double loss, double accuracy, q
 static qkv_status tell_labels(const qkv_training *t, const tally *y, double loss, double exact, qkv_run_score *out)
 {
     qkv_labels_score s;
-    qkv_status status = qkv_score_labels(y->said, y->is, y->hits, t->labels.n, NULL, &s);
+    qkv_status status = qkv_score_multilabel(y->said, y->is, y->hits, t->labels.n, NULL, &s);
     if (status) return status;
     out->score = t->o.v.class_metric == BY_LOSS ? -loss : s.micro_f1;
     out->loss = loss; /* at first nothing is said, and F1 is 0 */
@@ -648,8 +649,8 @@ static qkv_status tell_labels(const qkv_training *t, const tally *y, double loss
 
 static qkv_status tell_numbers(const tally *y, double loss, qkv_run_score *out)
 {
-    qkv_numbers_score s;
-    qkv_status status = qkv_score_numbers(y->told, y->numbers, y->n, &s);
+    qkv_regression_score s;
+    qkv_status status = qkv_score_regression(y->told, y->numbers, y->n, &s);
     if (status) return status;
     char pearson[QKV__CORRELATION], spearman[QKV__CORRELATION];
     out->score = -loss;
@@ -667,7 +668,7 @@ static qkv_status tell_numbers(const tally *y, double loss, qkv_run_score *out)
 static qkv_status validate_classifier(qkv_training *t, const qkv_model *m, qkv_run_score *out)
 {
     double loss;
-    int64_t texts = qkv_pairs_count(t->valid);
+    int64_t texts = qkv_dataset_size(t->valid);
     size_t labels = (size_t)t->labels.n, bytes = sizeof(int64_t) * 3 * labels + sizeof(double) * 2 * (size_t)texts;
     tally y = { .t = t, .said = qkv__alloc_zero(bytes) };
     if (!y.said) return QKV_MEMORY;

@@ -39,7 +39,7 @@ static void set_paper_documents(qkv_training *t)
 
 typedef struct document_reading {
     qkv_training *t;
-    qkv_pairs *pairs;
+    qkv_dataset *pairs;
     int64_t max_length;
 } document_reading;
 
@@ -91,11 +91,11 @@ static qkv_status add_document(void *data, const char *text, size_t length)
 static qkv_status set_objective(qkv_training *t)
 {
     const qkv__training_values *v = &t->o.v;
-    t->masking = (qkv_masking_opts){ .rate = v->rate,
-                                     .mask = t->special.mask,
-                                     .first = t->special.first,
-                                     .vocabulary = qkv_tokenizer_size(qkv_model_source_tokenizer(t->model)) };
-    t->objective = masks(t) ? qkv_masking(&t->masking) : qkv_generating();
+    t->masking = (qkv_masked_lm_opts){ .rate = v->rate,
+                                       .mask = t->special.mask,
+                                       .first = t->special.first,
+                                       .vocabulary = qkv_tokenizer_vocab_size(qkv_model_source_tokenizer(t->model)) };
+    t->objective = masks(t) ? qkv_loss_masked_lm(&t->masking) : qkv_loss_language_model();
     t->has_objective = true;
     int64_t readable = qkv__readable_length(t->model, v->context);
     if (masks(t) && t->special.mask < 0) return qkv__fail(QKV_UNSUPPORTED, "the tokenizer has no token " QKV_SPECIAL_MASK);
@@ -108,7 +108,7 @@ static qkv_status set_objective(qkv_training *t)
 }
 
 /* Reads files into pairs. */
-static qkv_status read_files(qkv_training *t, const qkv__paths *f, qkv_pairs *to, qkv_corpus_read *read)
+static qkv_status read_files(qkv_training *t, const qkv__paths *f, qkv_dataset *to, qkv_corpus_read *read)
 {
     document_reading r = { .t = t, .pairs = to };
     r.max_length = qkv__readable_length(t->model, t->o.v.max_length + 1) - 1; /* the end is not counted */
@@ -118,10 +118,10 @@ static qkv_status read_files(qkv_training *t, const qkv__paths *f, qkv_pairs *to
 /* A document may be the whole of a file: what is held back of it are windows. */
 static qkv_status read_and_split(qkv_training *t, qkv_corpus_read *read)
 {
-    qkv_pairs *all = qkv_pairs_new();
+    qkv_dataset *all = qkv_dataset_new();
     qkv_status status = all ? read_files(t, &t->o.v.train_documents, all, read) : qkv_error_status();
-    if (!status) status = qkv__pairs_split(all, qkv__held_every(t), t->pairs, t->valid);
-    qkv_pairs_free(all);
+    if (!status) status = qkv__dataset_split(all, qkv__held_every(t), t->pairs, t->valid);
+    qkv_dataset_free(all);
     return status;
 }
 
@@ -147,33 +147,33 @@ static qkv_status read_text(qkv_training *t)
     t->text.parts = masks(t) ? NULL : QKV__N("windows");
     t->text.texts = read.train.pairs;
     t->text.empty = read.train.empty;
-    t->text.valid = t->o.v.valid.n ? read.valid.pairs : qkv_pairs_count(t->valid);
+    t->text.valid = t->o.v.valid.n ? read.valid.pairs : qkv_dataset_size(t->valid);
     return status;
 }
 
 /* ---- the models ---- */
 
-static qkv_status without_encoder(qkv_training *t, const qkv_model *from, qkv_transformer_opts *o)
+static qkv_status without_encoder(qkv_training *t, const qkv_model *from, qkv_config *o)
 {
-    if (qkv__info_is_published(qkv_model_info_of(from)) && !(qkv_model_info_of(from)->can & QKV_ABILITY_GENERATE))
+    if (qkv__info_is_published(qkv_model_get_info(from)) && !(qkv_model_get_info(from)->can & QKV_CAN_GENERATE))
         return qkv__fail(QKV_USAGE, "%s is a %s, which has no decoder alone to generate with", t->o.v.from,
-                         qkv_model_info_of(from)->family);
+                         qkv_model_get_info(from)->family);
     o->encoder_layers = 0;
     o->target_vocabulary = 0;
     return QKV_OK;
 }
 
-static qkv_status without_decoder(qkv_training *t, const qkv_model *from, qkv_transformer_opts *o)
+static qkv_status without_decoder(qkv_training *t, const qkv_model *from, qkv_config *o)
 {
     o->decoder_layers = 0;
     o->target_vocabulary = 0;
     o->classes = 0;
     o->ngrams = 0;
     o->classes_of = QKV_CLASSES_OF_TEXTS;
-    if (!qkv__info_is_published(qkv_model_info_of(from))) return QKV_OK;
-    if (!(qkv_model_info_of(from)->can & QKV_ABILITY_EMBED))
+    if (!qkv__info_is_published(qkv_model_get_info(from))) return QKV_OK;
+    if (!(qkv_model_get_info(from)->can & QKV_CAN_EMBED))
         return qkv__fail(QKV_USAGE, "%s is a %s, which has no encoder alone to fill in words with", t->o.v.from,
-                         qkv_model_info_of(from)->family);
+                         qkv_model_get_info(from)->family);
     o->head = o->output_bias = 1;
     o->pooler = QKV_POOLER_NONE; /* it is the classifier's */
     return QKV_OK;

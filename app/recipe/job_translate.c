@@ -76,10 +76,10 @@ static void set_paper_translation(qkv_training *t)
 static bool is_column_name(const char *text, size_t length)
 {
     static const char *const names[] = {
-        "source",  "src",      "input",   "sentence", "target",     "tgt",        "trg",      "output",  "translation",
-        "english", "german",   "french",  "spanish",  "italian",    "portuguese", "dutch",    "polish",  "czech",
-        "russian", "japanese", "chinese", "korean",   "vietnamese", "turkish",    "arabic",   "hindi",   "en",
-        "de",      "fr",       "es",      "it",       "pt",         "nl",         "pl",       "cs",      "ru",
+        "source",  "src",      "input",   "sentence", "target",     "tgt",        "trg",    "output", "translation",
+        "english", "german",   "french",  "spanish",  "italian",    "portuguese", "dutch",  "polish", "czech",
+        "russian", "japanese", "chinese", "korean",   "vietnamese", "turkish",    "arabic", "hindi",  "en",
+        "de",      "fr",       "es",      "it",       "pt",         "nl",         "pl",     "cs",     "ru",
         "ja",      "zh",       "ko",      "vi",       "tr",         "ar",         "hi",
     };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -100,7 +100,7 @@ static qkv_status survey_pairs(qkv_training *t, qkv__survey *s)
 {
     const qkv_corpus_opts opts = { .strict = t->o.v.strict };
     const qkv__paths *f = &t->o.v.train_pairs;
-    qkv_status status = qkv_corpus_each(f->at[0], second_file(f), &opts, survey_pair, s);
+    qkv_status status = qkv_read_pairs(f->at[0], second_file(f), &opts, survey_pair, s);
     if (!status && s->is_header)
         qkv__training_note(t, "%s: the first pair is column names, not sentences: remove that line", f->at[0]);
     return status;
@@ -113,7 +113,7 @@ static qkv_status add_pair_words(qkv_training *t, qkv_word_counts *sources, qkv_
     return qkv_word_counts_add_corpus(sources, targets, f->at[0], second_file(f), &opts, NULL);
 }
 
-static qkv_status keep_model_options(qkv_training *t, const qkv_model *from, qkv_transformer_opts *o)
+static qkv_status keep_model_options(qkv_training *t, const qkv_model *from, qkv_config *o)
 {
     (void)t, (void)from, (void)o;
     return QKV_OK;
@@ -131,13 +131,13 @@ static void note_left_out(const qkv_training *t, const qkv__paths *f, const qkv_
                            f->at[0], (long long)read->too_long, t->o.v.max_length, (long long)read->first_too_long);
 }
 
-static qkv_status add_pairs(const qkv_training *t, qkv_pairs *p, const qkv__paths *f, bool held, int64_t max_length,
+static qkv_status add_pairs(const qkv_training *t, qkv_dataset *p, const qkv__paths *f, bool held, int64_t max_length,
                             qkv_corpus_read *read)
 {
     qkv_corpus_opts opts = reading_opts(t, held);
     opts.max_length = max_length;
-    qkv_status status = qkv_pairs_add_corpus(p, qkv_model_source_tokenizer(t->model), qkv_model_target_tokenizer(t->model),
-                                             f->at[0], second_file(f), &opts, read);
+    qkv_status status = qkv_dataset_add_files(p, qkv_model_source_tokenizer(t->model), qkv_model_target_tokenizer(t->model),
+                                              f->at[0], second_file(f), &opts, read);
     if (!status && (!held || t->o.v.valid.n)) note_left_out(t, f, read); /* what is held back was told with the rest */
     return status;
 }
@@ -145,10 +145,10 @@ static qkv_status add_pairs(const qkv_training *t, qkv_pairs *p, const qkv__path
 /* Less than one batch teaches the same sentences over and over; that is rarely what was meant. */
 static qkv_status check_enough(const qkv_training *t)
 {
-    qkv_epoch *e = qkv_epoch_new(t->pairs, &(qkv_batch_opts){ .max_tokens = t->o.v.max_tokens }, 0);
+    qkv_loader *e = qkv_loader_new(t->pairs, &(qkv_batch_opts){ .max_tokens = t->o.v.max_tokens }, 0);
     if (!e) return qkv_error_status();
-    int64_t batches = qkv_epoch_batches(e), pairs = qkv_pairs_count(t->pairs);
-    qkv_epoch_free(e);
+    int64_t batches = qkv_loader_size(e), pairs = qkv_dataset_size(t->pairs);
+    qkv_loader_free(e);
     if (batches > 1) return QKV_OK;
     return qkv__fail(
         QKV_FORMAT,
@@ -185,7 +185,7 @@ static qkv_status read_valid_lines(qkv_training *t)
 {
     const qkv__paths *f = valid_files(t);
     const qkv_corpus_opts opts = reading_opts(t, true);
-    return qkv_corpus_each(f->at[0], second_file(f), &opts, keep_valid_line, &t->lines);
+    return qkv_read_pairs(f->at[0], second_file(f), &opts, keep_valid_line, &t->lines);
 }
 
 typedef struct shared_lines {
@@ -223,7 +223,7 @@ static qkv_status find_valid_lines(qkv_training *t)
 {
     bool is_for_all = t->o.v.metric == BY_BLEU || t->o.v.fit == FIT_LENGTH;
     qkv_status status = !qkv_dist_rank() && (is_for_all || t->watch.n_samples > 0) ? read_valid_lines(t) : QKV_OK;
-    if (qkv_dist_ranks() == 1) return status;
+    if (qkv_dist_size() == 1) return status;
     status = qkv__share_status(status);
     return status || !is_for_all ? status : share_valid_lines(t);
 }
@@ -286,7 +286,7 @@ static qkv_status measure_sentences(const qkv_training *t, int64_t *percentile)
     int64_t lines[MOST_SENTENCES + 1] = { 0 }, all = 0, upto = 0;
     const qkv_corpus_opts opts = reading_opts(t, false);
     const qkv__paths *f = &t->o.v.train_pairs;
-    qkv_status status = qkv_corpus_each(f->at[0], second_file(f), &opts, count_sentences, lines);
+    qkv_status status = qkv_read_pairs(f->at[0], second_file(f), &opts, count_sentences, lines);
     for (int i = 1; i <= MOST_SENTENCES; i++) all += lines[i];
     for (*percentile = 1; *percentile < MOST_SENTENCES; ++*percentile)
         if (100 * (upto += lines[*percentile]) >= 99 * all) break;
@@ -400,7 +400,7 @@ static qkv_status fit_model(qkv_training *t, qkv_model *best)
 static qkv_status fit_length(qkv_training *t)
 {
     if (t->o.v.fit != FIT_LENGTH || !t->lines.n) return QKV_OK;
-    float usual = qkv_model_info_of(t->model)->length_penalty;
+    float usual = qkv_model_get_info(t->model)->length_penalty;
     qkv_model *best = qkv_model_load(t->o.v.out);
     qkv_status status = best ? qkv_model_set_length_penalty(best, usual > 0 ? usual : 0) : qkv_error_status();
     if (!status) status = fit_model(t, best);
@@ -415,8 +415,8 @@ static qkv_status time_search(const qkv_training *t, double most_seconds, double
     enum { MOST = 128, PART = 16 };
     const char *sources[MOST];
     double each[MOST / PART], began = qkv__seconds();
-    int64_t n = take_spread(t, MOST, sources, NULL), pairs = qkv__max(qkv_pairs_count(t->valid), 1), parts = 0;
-    const qkv_translate_opts opts = { .max_length = (int)qkv__ceil_div(qkv__pairs_target_ids(t->valid), pairs) };
+    int64_t n = take_spread(t, MOST, sources, NULL), pairs = qkv__max(qkv_dataset_size(t->valid), 1), parts = 0;
+    const qkv_translate_opts opts = { .max_length = (int)qkv__ceil_div(qkv__dataset_target_ids(t->valid), pairs) };
     qkv_status status = QKV_OK;
     for (int64_t at = 0; at < n && !status && (!at || qkv__seconds() - began < most_seconds); at += PART) {
         qkv_translations x = { 0 };

@@ -80,7 +80,7 @@ static void free_keys(qkv__label_set *s)
 
 static qkv_status make_keys(qkv__label_set *s)
 {
-    qkv_text key = { 0 };
+    qkv_buffer key = { 0 };
     free_keys(s);
     qkv_status status = qkv__grow((void **)&s->keys, &s->keys_bytes, ((size_t)s->n + 1) * sizeof *s->keys);
     for (int i = 0; i < s->n && !status; i++) {
@@ -89,7 +89,7 @@ static qkv_status make_keys(qkv__label_set *s)
         if (s->keys[i].text) s->n_keys++;
         else status = QKV_MEMORY;
     }
-    qkv_text_free(&key);
+    qkv_buffer_free(&key);
     if (!status) qsort(s->keys, (size_t)s->n_keys, sizeof *s->keys, by_key);
     return status;
 }
@@ -158,7 +158,7 @@ qkv_status qkv__label_match(const qkv__label_set *s, const char *name, int *clas
 {
     *class_id = qkv__label_find(s, name);
     if (*class_id >= 0 || !s->n_keys) return QKV_OK;
-    qkv_text key = { 0 };
+    qkv_buffer key = { 0 };
     qkv_status status = qkv__label_key(name, &key);
     for (int from = 0, to = s->n_keys; from < to && !status;) {
         int middle = from + (to - from) / 2, order = strcmp(s->keys[middle].text, key.data);
@@ -166,7 +166,7 @@ qkv_status qkv__label_match(const qkv__label_set *s, const char *name, int *clas
         if (order < 0) from = middle + 1;
         else to = order ? middle : from;
     }
-    qkv_text_free(&key);
+    qkv_buffer_free(&key);
     return status;
 }
 
@@ -215,7 +215,7 @@ static const char *swap_hint(const qkv__labelled_look *k)
 static int shown_bytes(const char *label)
 {
     size_t length = strlen(label);
-    return (int)qkv_utf8_check(label, length < 40 ? length : 40); /* whole characters */
+    return (int)qkv_utf8_valid(label, length < 40 ? length : 40); /* whole characters */
 }
 
 static qkv_status many_labels(const qkv__labelled_look *k, const qkv__label_set *s, const char *path)

@@ -26,21 +26,21 @@ qkv_optimizer_opts qkv__training_optimizer(const qkv_training *t)
     return o;
 }
 
-static const qkv_schedule_kind schedule_kinds[] = { QKV_SCHEDULE_PAPER, QKV_SCHEDULE_CONSTANT, QKV_SCHEDULE_LINEAR,
+static const qkv_schedule_kind schedule_kinds[] = { QKV_SCHEDULE_INVERSE_SQRT, QKV_SCHEDULE_CONSTANT, QKV_SCHEDULE_LINEAR,
                                                     QKV_SCHEDULE_COSINE };
 
 static double full_rate(const qkv_training *t)
 {
     static const double rates[] = { 0.001, 0.001, 0.01, 0.01, 0.01 }; /* by optimizer */
     if (QKV__IS_SET(&t->o, lr)) return (double)t->o.v.lr;
-    return schedule_kinds[t->o.v.schedule] == QKV_SCHEDULE_PAPER ? 1 : rates[t->o.v.optimizer];
+    return schedule_kinds[t->o.v.schedule] == QKV_SCHEDULE_INVERSE_SQRT ? 1 : rates[t->o.v.optimizer];
 }
 
 /* The paper's 4000; a tenth of a training that knows its end. */
 static int64_t warmup_steps(const qkv_training *t, qkv_schedule_kind kind, int64_t total_steps)
 {
     if (t->o.v.warmup) return t->o.v.warmup;
-    return kind == QKV_SCHEDULE_PAPER ? 4000 : kind == QKV_SCHEDULE_CONSTANT ? 0 : total_steps / 10;
+    return kind == QKV_SCHEDULE_INVERSE_SQRT ? 4000 : kind == QKV_SCHEDULE_CONSTANT ? 0 : total_steps / 10;
 }
 
 bool qkv__schedule_has_end(const qkv_training *t)

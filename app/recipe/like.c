@@ -95,7 +95,7 @@ void qkv__choose_like(qkv_training *t)
     if (v->like == GPT2 && v->context > v->max_positions) qkv__choose(t, "longest", "%d", v->context);
 }
 
-qkv_status qkv__shape_like(const qkv_training *t, qkv_transformer_opts *o)
+qkv_status qkv__shape_like(const qkv_training *t, qkv_config *o)
 {
     int like = t->o.v.like;
     if (!like) return QKV_OK;

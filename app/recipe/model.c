@@ -26,13 +26,13 @@ static void free_tokenizers(tokenizers *t)
 static qkv_tokenizer *learn_tokenizer(const qkv_training *t, const qkv_word_counts *w, const char *of)
 {
     const char *specials[] = { QKV_SPECIALS, t->job->extra_special };
-    const qkv_bpe_opts opts = { .vocabulary = t->o.v.vocabulary,
-                                .specials = specials,
-                                .n_specials = t->job->extra_special ? 5 : 4,
-                                .min_count = t->o.v.ngrams ? 1 : 0 }; /* a word that occurs once says something too */
+    const qkv_tokenizer_opts opts = { .vocabulary = t->o.v.vocabulary,
+                                      .specials = specials,
+                                      .n_specials = t->job->extra_special ? 5 : 4,
+                                      .min_count = t->o.v.ngrams ? 1 : 0 }; /* a word that occurs once says something too */
     qkv_tokenizer *made = qkv_tokenizer_train(w, &opts);
-    if (made && qkv_tokenizer_size(made) < t->o.v.vocabulary && QKV__IS_GIVEN(&t->o, vocabulary))
-        qkv__training_note(t, "the %s gives %d tokens, not %d", qkv__translated(of), qkv_tokenizer_size(made),
+    if (made && qkv_tokenizer_vocab_size(made) < t->o.v.vocabulary && QKV__IS_GIVEN(&t->o, vocabulary))
+        qkv__training_note(t, "the %s gives %d tokens, not %d", qkv__translated(of), qkv_tokenizer_vocab_size(made),
                            t->o.v.vocabulary);
     return made;
 }
@@ -72,7 +72,7 @@ static qkv_status find_tokenizers(qkv_training *t, tokenizers *out)
 /* Rank 0 learns it for all, who need not read the text for that; a file that is given each of them reads. */
 static qkv_status find_for_all(qkv_training *t, tokenizers *out)
 {
-    if (qkv_dist_ranks() == 1 || t->o.v.tokenizer) return find_tokenizers(t, out);
+    if (qkv_dist_size() == 1 || t->o.v.tokenizer) return find_tokenizers(t, out);
     qkv_status status = qkv__share_status(qkv_dist_rank() ? QKV_OK : find_tokenizers(t, out));
     if (!status) status = qkv__share_tokenizer(&out->source);
     return status ? status : qkv__share_tokenizer(&out->target);
@@ -90,13 +90,13 @@ static qkv_status find_for_all(qkv_training *t, tokenizers *out)
     if (QKV__IS_SET(&t->o, member)) out->member = v->member;
 #define SET_WORD(member) out->member = (__typeof__(out->member))v->member;
 
-static qkv_status describe_model(const qkv_training *t, const tokenizers *k, qkv_transformer_opts *out)
+static qkv_status describe_model(const qkv_training *t, const tokenizers *k, qkv_config *out)
 {
     const qkv__training_values *v = &t->o.v;
-    qkv_status status = qkv_transformer_preset(qkv__options_word(QKV__SET_preset, v->preset), qkv_tokenizer_size(k->source),
-                                               out);
+    qkv_status status = qkv_config_preset(qkv__options_word(QKV__SET_preset, v->preset), qkv_tokenizer_vocab_size(k->source),
+                                          out);
     if (status) return status;
-    out->target_vocabulary = qkv_tokenizer_size(k->target);
+    out->target_vocabulary = qkv_tokenizer_vocab_size(k->target);
     if (v->layers) out->encoder_layers = out->decoder_layers = v->layers;
 #define QKV_TRAIN_OPTION(member, kind, ...) SET_##kind(member)
 #include <qkv/transformer.def>
@@ -126,7 +126,7 @@ static qkv_status give_tokenizers(qkv_training *t, qkv_model *m, tokenizers *k)
 static qkv_status make_model(qkv_training *t)
 {
     tokenizers k = { 0 };
-    qkv_transformer_opts opts = QKV_OPTS(qkv_transformer_opts);
+    qkv_config opts = QKV_OPTS(qkv_config);
     qkv_status status = find_for_all(t, &k);
     if (!status) status = describe_model(t, &k, &opts);
     if (!status) status = t->job->adjust(t, NULL, &opts);
@@ -158,7 +158,7 @@ static qkv_status check_fixed_options(const qkv_training *t)
 }
 
 /* What the model leaves to the options, such as dropout. */
-static void set_free_options(const qkv_training *t, qkv_transformer_opts *out)
+static void set_free_options(const qkv_training *t, qkv_config *out)
 {
 #define QKV_TRAIN_OPTION(member, kind, name, value, job, from, ...) \
     if (IS_##from == IS_FREE && QKV__IS_SET(&t->o, member)) out->member = (__typeof__(out->member))t->o.v.member;
@@ -180,14 +180,14 @@ static qkv_status load_folder(const char *folder, bool separate, tokenizers *out
 static qkv_status start_from(qkv_training *t, const qkv_model *from)
 {
     tokenizers k = { 0 };
-    qkv_transformer_opts opts = *qkv_transformer_options(qkv_model_transformer(from));
+    qkv_config opts = *qkv_transformer_options(qkv_model_transformer(from));
     opts.size = sizeof opts;
     bool has_two = qkv_model_target_tokenizer(from) != qkv_model_source_tokenizer(from);
     set_free_options(t, &opts);
     qkv_status status = t->job->adjust(t, from, &opts);
     if (!status) status = load_folder(t->o.v.from, has_two && opts.encoder_layers && opts.decoder_layers, &k);
     if (status) return free_tokenizers(&k), status;
-    return give_tokenizers(t, qkv_model_like(from, &opts, (uint64_t)t->o.v.seed), &k);
+    return give_tokenizers(t, qkv_model_adapt(from, &opts, (uint64_t)t->o.v.seed), &k);
 }
 
 static qkv_status go_on_from_model(qkv_training *t)

@@ -17,7 +17,7 @@ typedef struct card {
     const qkv_model *m;
     const char *family;
     const qkv__json_value *record; /* training.json */
-    qkv_text log, *text;           /* log.jsonl, which may be missing; the card */
+    qkv_buffer log, *text;         /* log.jsonl, which may be missing; the card */
     qkv__out out;
 } card;
 
@@ -56,16 +56,16 @@ static void put_class(card *c, const char *name, long long texts)
 
 static const char *task_of(const qkv_model_info *info)
 {
-    if (info->can & QKV_ABILITY_TRANSLATE) return "translation";
-    if (info->can & QKV_ABILITY_GENERATE) return "text-generation";
-    if (info->can & QKV_ABILITY_CLASSIFY) return "text-classification";
-    return info->can & QKV_ABILITY_FILL ? "fill-mask" : "feature-extraction";
+    if (info->can & QKV_CAN_TRANSLATE) return "translation";
+    if (info->can & QKV_CAN_GENERATE) return "text-generation";
+    if (info->can & QKV_CAN_CLASSIFY) return "text-classification";
+    return info->can & QKV_CAN_FILL ? "fill-mask" : "feature-extraction";
 }
 
 static void put_head(card *c)
 {
-    const qkv_transformer_opts *o = qkv_transformer_options(qkv_model_transformer(c->m));
-    const char *task = task_of(qkv_model_info_of(c->m));
+    const qkv_config *o = qkv_transformer_options(qkv_model_transformer(c->m));
+    const char *task = task_of(qkv_model_get_info(c->m));
     qkv__out_printf(&c->out, "---\npipeline_tag: %s\ntags:\n- qkv\n- %s\n---\n# %s\n\n", task, c->family, c->family);
     qkv__out_printf(&c->out, "A Transformer for %s, made by `qkv %s` (version %s) and written in the layout of `%s`.\n\n", task,
                     word_of(c->record, "job", "train"), word_of(c->record, "qkv", "unknown"), c->family);
@@ -167,7 +167,7 @@ static qkv_status read_log(card *c, const char *origin)
     if (!qkv__file_exists(path)) return QKV_OK;
     qkv_status status = qkv__file_read(path, RECORD_BYTES, &file);
     if (status) return status;
-    status = qkv__text_put(&c->log, (const char *)file.data, file.size);
+    status = qkv__buffer_put(&c->log, (const char *)file.data, file.size);
     qkv__bytes_free(&file);
     return status;
 }
@@ -191,7 +191,7 @@ qkv_status qkv__write_card(const qkv_model *m, const char *folder, const char *f
 {
     char path[4096];
     const char *origin = qkv__model_folder(m);
-    qkv_text text = { 0 };
+    qkv_buffer text = { 0 };
     card c = { .m = m, .family = family, .text = &text };
     snprintf(path, sizeof path, "%.4000s/training.json", origin ? origin : "");
     if (!origin || !qkv__file_exists(path)) return QKV_OK;
@@ -202,7 +202,7 @@ qkv_status qkv__write_card(const qkv_model *m, const char *folder, const char *f
     if (!status) status = read_log(&c, origin);
     if (!status) status = write_card(&c, folder);
     qkv__json_free(&record);
-    qkv_text_free(&c.log);
-    qkv_text_free(&text);
+    qkv_buffer_free(&c.log);
+    qkv_buffer_free(&text);
     return status;
 }

@@ -16,7 +16,7 @@ void qkv__survey_text(qkv__survey *s, const char *text, size_t length)
     bool in_word = false;
     s->bytes += (double)length;
     for (size_t at = 0, bytes = 1; at < length; at += bytes ? bytes : 1) {
-        int32_t c = qkv_utf8_decode(text + at, length - at, &bytes);
+        int32_t c = qkv_utf8_next(text + at, length - at, &bytes);
         bool is_space = c >= 0 && qkv__is_space(c);
         s->characters++;
         s->han += c >= 0 && is_han(c);

@@ -14,8 +14,8 @@ enum { RECORD_BYTES = 16 << 20 };
 /* Options that may change from one run of a training to the next. */
 static bool may_change(qkv__option i)
 {
-    static const qkv__option options[] = { QKV__SET_patience,   QKV__SET_epochs,    QKV__SET_steps, QKV__SET_minutes,
-                                           QKV__SET_save_every, QKV__SET_keep,      QKV__SET_out,   QKV__SET_resume,
+    static const qkv__option options[] = { QKV__SET_patience,   QKV__SET_epochs,   QKV__SET_steps, QKV__SET_minutes,
+                                           QKV__SET_save_every, QKV__SET_keep,     QKV__SET_out,   QKV__SET_resume,
                                            QKV__SET_dry_run,    QKV__SET_log_every };
     for (size_t k = 0; k < sizeof options / sizeof *options; k++)
         if (options[k] == i) return true;
@@ -37,7 +37,7 @@ void qkv__settings_free(qkv__settings *s)
 
 qkv_status qkv__settings_of(const qkv_training *t, qkv__settings *out)
 {
-    qkv_text text = { 0 };
+    qkv_buffer text = { 0 };
     qkv_status status = qkv__grow((void **)&out->all, &out->bytes, QKV__SET_OPTIONS * sizeof *out->all);
     for (int k = 0; k < QKV__SET_OPTIONS && !status; k++) {
         qkv__option i = (qkv__option)k;
@@ -50,7 +50,7 @@ qkv_status qkv__settings_of(const qkv_training *t, qkv__settings *out)
                                                     .is_default = t->o.origin[i] != QKV__SET,
                                                     .may_differ = is_path(qkv__options_name(i)) };
     }
-    qkv_text_free(&text);
+    qkv_buffer_free(&text);
     return status;
 }
 
@@ -70,9 +70,9 @@ static bool is_of_one_run(qkv__option i) { return i == QKV__SET_out || i == QKV_
 /* Bytes that are not UTF-8 become U+FFFD. NULL: out of memory. */
 static json_t *text_json(const char *text)
 {
-    qkv_text repaired = { 0 };
+    qkv_buffer repaired = { 0 };
     json_t *made = qkv_utf8_repair(text, strlen(text), &repaired) ? NULL : json_string(repaired.data);
-    qkv_text_free(&repaired);
+    qkv_buffer_free(&repaired);
     return made;
 }
 
@@ -88,7 +88,7 @@ static json_t *files_json(const qkv__paths *f)
 static json_t *options_json(const qkv_training *t, qkv__origin origin)
 {
     json_t *all = json_object();
-    qkv_text text = { 0 };
+    qkv_buffer text = { 0 };
     for (int k = 0; k < QKV__SET_OPTIONS && all; k++) {
         qkv__option i = (qkv__option)k;
         if (t->o.origin[k] != origin || is_of_one_run(i)) continue;
@@ -97,7 +97,7 @@ static json_t *options_json(const qkv_training *t, qkv__origin origin)
         if (failed || json_object_set_new(all, qkv__options_name(i), files ? files_json(files) : text_json(text.data)))
             json_decref(all), all = NULL;
     }
-    qkv_text_free(&text);
+    qkv_buffer_free(&text);
     return all;
 }
 
@@ -110,7 +110,7 @@ char *qkv__training_about(const qkv_training *t)
     if (x->unlabelled)
         json_object_set_new(json_object_get(all, "left_out"), "unlabelled", json_integer((json_int_t)x->unlabelled));
     if (t->labels.n) json_object_set_new(all, "classes", labels_json(t));
-    json_object_set_new(all, "vocabulary", json_integer(qkv_tokenizer_size(qkv_model_source_tokenizer(t->model))));
+    json_object_set_new(all, "vocabulary", json_integer(qkv_tokenizer_vocab_size(qkv_model_source_tokenizer(t->model))));
     json_object_set_new(all, "parameters", json_integer((json_int_t)qkv_params_count(qkv_model_params(t->model))));
     /* Without these it would go on as another training. */
     bool ok = !json_object_set_new(all, "given", options_json(t, QKV__SET)) &&

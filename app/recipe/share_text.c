@@ -46,7 +46,7 @@ static bool sees_sign(const char *path, const char *sign)
 /* Whether it is so on every rank. */
 static qkv_status ask_all(bool own, bool *all)
 {
-    size_t ranks = (size_t)qkv_dist_ranks();
+    size_t ranks = (size_t)qkv_dist_size();
     bool *each = qkv__alloc(ranks);
     qkv_status status = each ? qkv__dist_share(&own, sizeof own, each) : QKV_MEMORY;
     *all = !status;
@@ -81,27 +81,27 @@ qkv_status qkv__share_status(qkv_status status)
 }
 
 /* The file is gone from the folder once all have it open. */
-static qkv_status share_pairs(const qkv_training *t, qkv_pairs *p)
+static qkv_status share_pairs(const qkv_training *t, qkv_dataset *p)
 {
     const shared_path path = path_in_folder(t, "ids.0.tmp");
     bool is_open = true;
-    qkv_status status = qkv__share_status(qkv_dist_rank() ? QKV_OK : qkv__pairs_write(p, path.text));
+    qkv_status status = qkv__share_status(qkv_dist_rank() ? QKV_OK : qkv__dataset_write(p, path.text));
     if (!status) {
-        qkv_status opened = qkv__pairs_open(p, path.text), asked = ask_all(!opened, &is_open);
+        qkv_status opened = qkv__dataset_open(p, path.text), asked = ask_all(!opened, &is_open);
         status = opened ? opened : asked;
     }
     if (!qkv_dist_rank()) unlink(path.text);
     return status || is_open ? status : qkv__fail(QKV_IO, "%s: another rank cannot open it", path.text);
 }
 
-static qkv_status send_pairs(qkv_pairs *p)
+static qkv_status send_pairs(qkv_dataset *p)
 {
-    qkv__pair_arrays all = qkv__pairs_arrays(p);
+    qkv__pair_arrays all = qkv__dataset_arrays(p);
     int64_t counts[] = { all.n, all.n_ids };
     qkv_status status = qkv__dist_copy(counts, sizeof counts);
-    if (!status && qkv_dist_rank()) status = qkv__pairs_make_room(p, counts[0], counts[1]);
+    if (!status && qkv_dist_rank()) status = qkv__dataset_make_room(p, counts[0], counts[1]);
     if (status) return status;
-    all = qkv__pairs_arrays(p);
+    all = qkv__dataset_arrays(p);
     status = qkv__dist_copy(all.ends, 2 * sizeof *all.ends * (size_t)counts[0]);
     return status ? status : qkv__dist_copy(all.ids, sizeof *all.ids * (size_t)counts[1]);
 }
@@ -109,7 +109,7 @@ static qkv_status send_pairs(qkv_pairs *p)
 qkv_status qkv__read_for_all(qkv_training *t, qkv__text_reader *read, void *told, size_t bytes)
 {
     bool is_common = false;
-    if (qkv_dist_ranks() == 1) return read(t, told);
+    if (qkv_dist_size() == 1) return read(t, told);
     qkv_status status = t->o.v.out && !t->o.v.dry_run ? find_common_folder(t, &is_common) : QKV_OK;
     if (!status) status = qkv__share_status(qkv_dist_rank() ? QKV_OK : read(t, told));
     if (!status) status = qkv__dist_copy(told, bytes);
@@ -122,11 +122,11 @@ qkv_status qkv__read_for_all(qkv_training *t, qkv__text_reader *read, void *told
 
 qkv_status qkv__share_lines(char *const *lines, int64_t n, qkv__line_taker *take, void *data)
 {
-    qkv_text all = { 0 };
+    qkv_buffer all = { 0 };
     qkv_status status = QKV_OK;
     for (int64_t i = 0; i < n && !qkv_dist_rank() && !status; i++) {
-        status = qkv__text_put(&all, lines[i], strlen(lines[i]));
-        if (!status) status = qkv__text_put(&all, "\n", 1);
+        status = qkv__buffer_put(&all, lines[i], strlen(lines[i]));
+        if (!status) status = qkv__buffer_put(&all, "\n", 1);
     }
     if (!status) status = qkv_dist_broadcast(&all);
     char *at = all.data, *end;
@@ -134,7 +134,7 @@ qkv_status qkv__share_lines(char *const *lines, int64_t n, qkv__line_taker *take
         *end = '\0';
         status = take(data, at);
     }
-    qkv_text_free(&all);
+    qkv_buffer_free(&all);
     return status;
 }
 
@@ -151,12 +151,12 @@ qkv_status qkv__share_labels(qkv__label_set *labels)
 /* No bytes: there is none. */
 qkv_status qkv__share_tokenizer(qkv_tokenizer **t)
 {
-    qkv_text text = { 0 };
+    qkv_buffer text = { 0 };
     bool has = !qkv_dist_rank() && *t;
     qkv_status status = qkv__share_status(has ? qkv__tokenizer_write(*t, &text) : QKV_OK);
     if (!status) status = qkv_dist_broadcast(&text);
     if (!status && qkv_dist_rank() && text.length && !(*t = qkv__tokenizer_read("the tokenizer of rank 0", &text)))
         status = qkv_error_status();
-    qkv_text_free(&text);
+    qkv_buffer_free(&text);
     return status;
 }

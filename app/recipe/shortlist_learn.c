@@ -17,7 +17,7 @@ enum { LIKELIEST = 100, FREQUENT = 100, ITERATIONS = 5, MAX_PAIRS = 400000, SENT
 
 /* A source token that is none stands before every sentence: what the other tokens do not explain. Its number is `sources`. */
 typedef struct learner {
-    const qkv_pairs *pairs;
+    const qkv_dataset *pairs;
     qkv_shortlist_opts o;
     int64_t n, every;         /* pairs that are used, and one of how many they are */
     int64_t sources, targets; /* ids of the vocabularies */
@@ -45,7 +45,7 @@ static void free_learner(learner *x)
 /* Evenly spaced where there are more than are used. */
 static const int32_t *side_of(const learner *x, int64_t i, int side, int64_t *n)
 {
-    return qkv__pairs_side(x->pairs, i * x->every, side, n);
+    return qkv__dataset_side(x->pairs, i * x->every, side, n);
 }
 
 /* ---- where every source token occurs ---- */
@@ -245,7 +245,7 @@ static qkv_status list_always(const learner *x, const qkv_tokenizer *t, rated *a
 {
     int64_t n;
     for (int64_t i = 0; i < x->targets; i++) {
-        bool is_special = t && i < qkv_tokenizer_size(t) && qkv_tokenizer_is_special(t, (int32_t)i);
+        bool is_special = t && i < qkv_tokenizer_vocab_size(t) && qkv_tokenizer_is_special(t, (int32_t)i);
         all[i] = (rated){ is_special ? 1e300 : 0, (int32_t)i };
         s->n_always += is_special;
     }
@@ -288,8 +288,8 @@ static qkv_status resolve_shortlist_options(learner *x, const qkv_model *m, cons
 {
     qkv_shortlist_opts *o = &x->o;
     if (QKV__READ_OPTIONS(o, each_step_data, opts, "shortlist")) return QKV_USAGE;
-    const qkv_transformer_opts *t = qkv_transformer_options(qkv_model_transformer(m));
-    if (!t || !t->encoder_layers || !t->decoder_layers || !qkv_pairs_count(x->pairs))
+    const qkv_config *t = qkv_transformer_options(qkv_model_transformer(m));
+    if (!t || !t->encoder_layers || !t->decoder_layers || !qkv_dataset_size(x->pairs))
         return qkv__fail(QKV_USAGE, "shortlist: a model with an encoder and a decoder, and pairs, are needed");
     if (o->likeliest < 0 || o->frequent < 0 || o->iterations < 0 || o->max_pairs < 0)
         return qkv__fail(QKV_USAGE, "shortlist: its options are at least 0");
@@ -297,14 +297,14 @@ static qkv_status resolve_shortlist_options(learner *x, const qkv_model *m, cons
     if (!o->frequent) o->frequent = FREQUENT;
     if (!o->iterations) o->iterations = ITERATIONS;
     if (!o->max_pairs) o->max_pairs = MAX_PAIRS;
-    x->every = qkv__ceil_div(qkv_pairs_count(x->pairs), qkv__min(o->max_pairs, INT32_MAX));
-    x->n = qkv__ceil_div(qkv_pairs_count(x->pairs), x->every);
+    x->every = qkv__ceil_div(qkv_dataset_size(x->pairs), qkv__min(o->max_pairs, INT32_MAX));
+    x->n = qkv__ceil_div(qkv_dataset_size(x->pairs), x->every);
     x->sources = t->vocabulary;
     x->targets = t->target_vocabulary ? t->target_vocabulary : t->vocabulary;
     return check_sides(x);
 }
 
-qkv_shortlist *qkv_shortlist_learn(const qkv_model *m, const qkv_pairs *pairs, const qkv_shortlist_opts *opts)
+qkv_shortlist *qkv_shortlist_learn(const qkv_model *m, const qkv_dataset *pairs, const qkv_shortlist_opts *opts)
 {
     learner x = { .pairs = pairs };
     qkv_status status = resolve_shortlist_options(&x, m, opts);

@@ -20,6 +20,6 @@ typedef struct qkv_shortlist_opts {
  * have one tokenizer, may always stay as it is. The same pairs give the same list at any number of threads. Memory: 8 bytes for
  * every two tokens that occur in one pair. NULL on error: USAGE for NULL, no pairs, an id that m does not have, a model without
  * encoder or decoder; MEMORY; and what each_step gave. You own it. */
-QKV_API qkv_shortlist *qkv_shortlist_learn(const qkv_model *m, const qkv_pairs *pairs, const qkv_shortlist_opts *opts);
+QKV_API qkv_shortlist *qkv_shortlist_learn(const qkv_model *m, const qkv_dataset *pairs, const qkv_shortlist_opts *opts);
 
 #endif

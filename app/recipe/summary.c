@@ -52,7 +52,7 @@ static size_t label_bytes(const char *label)
     size_t used = 0;
     int64_t columns = 0;
     for (size_t left = strlen(label), bytes; left; used += bytes, left -= bytes) {
-        qkv_utf8_decode(label + used, left, &bytes);
+        qkv_utf8_next(label + used, left, &bytes);
         columns += qkv_utf8_width(label + used, bytes);
         if (columns > LABEL_COLUMNS || used + bytes > 4 * LABEL_COLUMNS) break;
     }
@@ -88,9 +88,9 @@ static void put_vocabulary(qkv__out *out, const qkv_model *m)
                                          QKV__N("tokens") }; /* in the order of qkv_token_kind */
     const qkv_tokenizer *source = qkv_model_source_tokenizer(m), *target = qkv_model_target_tokenizer(m);
     put_row_name(out, QKV__N("vocabulary"));
-    qkv__out_printf(out, qkv__translated("%d %s"), qkv_tokenizer_size(source),
+    qkv__out_printf(out, qkv__translated("%d %s"), qkv_tokenizer_vocab_size(source),
                     qkv__translated(kinds[qkv_tokenizer_kind(source)]));
-    if (target != source) qkv__out_printf(out, qkv__translated(", and %d of the target"), qkv_tokenizer_size(target));
+    if (target != source) qkv__out_printf(out, qkv__translated(", and %d of the target"), qkv_tokenizer_vocab_size(target));
     qkv__out_printf(out, "\n");
 }
 
@@ -129,7 +129,7 @@ static void put_updates(qkv__out *out, int64_t epoch_steps, int64_t last_step)
                     (long long)last_step, (long long)epoch_steps, (double)last_step / (double)epoch_steps);
 }
 
-qkv_status qkv_training_summary(qkv_training *t, int64_t epoch_steps, int64_t last_step, qkv_text *out)
+qkv_status qkv_training_summary(qkv_training *t, int64_t epoch_steps, int64_t last_step, qkv_buffer *out)
 {
     if (!t || !out || epoch_steps < 1 || last_step < 0)
         return qkv__fail(QKV_USAGE, "summary: a training, its steps and a place for the text are needed");

@@ -48,8 +48,8 @@ static void forget_text(qkv_training *t)
     qkv__release(t->lines.references, t->lines.references_bytes);
     t->lines = (qkv__valid_lines){ 0 };
     qkv_model_free(t->model);
-    qkv_pairs_free(t->pairs);
-    qkv_pairs_free(t->valid);
+    qkv_dataset_free(t->pairs);
+    qkv_dataset_free(t->valid);
     t->model = NULL;
     t->pairs = t->valid = NULL;
     qkv__label_set_free(&t->labels);
@@ -66,8 +66,8 @@ void qkv_training_free(qkv_training *t)
     qkv__release(t->valid_counts, t->valid_counts_bytes);
     qkv__release(t->has, t->has_bytes);
     qkv__options_free(&t->o);
-    qkv_text_free(&t->sentence);
-    qkv_text_free(&t->told);
+    qkv_buffer_free(&t->sentence);
+    qkv_buffer_free(&t->told);
     qkv__release(t, sizeof *t);
 }
 
@@ -79,7 +79,7 @@ qkv_status qkv_training_set(qkv_training *t, const char *name, const char *value
     qkv_status status = qkv__options_set(&t->o, name, value, QKV__SET);
     if (!status || t->failed) return status;
     t->failed = status;
-    if (qkv__text_put(&t->sentence, qkv_error(), strlen(qkv_error()))) t->failed = QKV_MEMORY;
+    if (qkv__buffer_put(&t->sentence, qkv_error(), strlen(qkv_error()))) t->failed = QKV_MEMORY;
     return t->failed;
 }
 
@@ -156,14 +156,14 @@ static void set_defaults(qkv_training *t)
 static void choose_micro_batches(qkv_training *t)
 {
     int parts = 8;
-    while (parts < qkv_dist_ranks()) parts *= 2;
+    while (parts < qkv_dist_size()) parts *= 2;
     if (*qkv_dist_about() && !t->o.v.resume) qkv__choose(t, "micro-batches", "%d", parts);
 }
 
 /* Rank 0 reads it for all. */
 static qkv_status survey_for_all(qkv_training *t, qkv__survey *s)
 {
-    if (qkv_dist_ranks() == 1) return t->job->survey(t, s);
+    if (qkv_dist_size() == 1) return t->job->survey(t, s);
     qkv_status status = qkv__share_status(qkv_dist_rank() ? QKV_OK : t->job->survey(t, s));
     if (!status) status = qkv__dist_copy(s, sizeof *s);
     if (!status) status = qkv__dist_copy(&t->numbers, sizeof t->numbers);
@@ -188,12 +188,12 @@ static qkv_status choose_options(qkv_training *t)
 static qkv_status check_folder(qkv_training *t)
 {
     qkv__settings settings = { 0 };
-    qkv_run_opts o = { .folder = t->o.v.out, .resume = t->o.v.resume };
+    qkv_train_opts o = { .folder = t->o.v.out, .resume = t->o.v.resume };
     qkv_status status = t->o.v.resume ? qkv__training_find_files(t) : QKV_OK;
     if (!status) status = qkv__settings_of(t, &settings);
     o.settings = settings.all;
     o.n_settings = settings.n;
-    if (!status) status = qkv_run_check(&o);
+    if (!status) status = qkv_train_check(&o);
     qkv__settings_free(&settings);
     if (status || t->o.v.resume) return status;
     t->made_folder = !mkdir(t->o.v.out, 0777);
@@ -210,7 +210,7 @@ static qkv_status count_repeats(qkv_training *t)
     int64_t counts[2] = { 0 }; /* repeated, in both */
     qkv_status status = QKV_OK;
     if (t->job->bit == QKV__CLASSIFY) qkv__hashes_count(&t->hashes, &t->valid_hashes, &counts[0], &counts[1]);
-    else if (!qkv_dist_rank()) status = qkv__pairs_repeats(t->pairs, t->valid, &counts[0], &counts[1]);
+    else if (!qkv_dist_rank()) status = qkv__dataset_repeats(t->pairs, t->valid, &counts[0], &counts[1]);
     qkv__hashes_free(&t->hashes);
     qkv__hashes_free(&t->valid_hashes);
     status = qkv__share_status(status);
@@ -222,7 +222,7 @@ static qkv_status count_repeats(qkv_training *t)
 
 static qkv_status check_overlap(qkv_training *t)
 {
-    int64_t n = qkv_pairs_count(t->valid);
+    int64_t n = qkv_dataset_size(t->valid);
     qkv_status status = count_repeats(t);
     if (qkv_dist_rank()) return status;
     if (!status && t->text.overlap && t->o.v.valid.n)
@@ -246,8 +246,8 @@ int64_t qkv__held_every(const qkv_training *t)
 
 static qkv_status read_training_text(qkv_training *t)
 {
-    t->pairs = qkv_pairs_new();
-    t->valid = qkv_pairs_new();
+    t->pairs = qkv_dataset_new();
+    t->valid = qkv_dataset_new();
     if (!t->pairs || !t->valid) return qkv_error_status();
     qkv_status status = qkv_model_special_tokens(t->model, &t->special);
     if (status) return status;
@@ -259,7 +259,7 @@ static qkv_status read_training_text(qkv_training *t)
     t->valid_batches = t->batches;
     t->text = (qkv_training_text){ .noun = t->job->noun, .unit = t->job->unit ? t->job->unit : QKV__N("target tokens") };
     if ((status = t->job->read(t))) return status;
-    int64_t pairs = qkv_pairs_count(t->pairs), valid = qkv_pairs_count(t->valid);
+    int64_t pairs = qkv_dataset_size(t->pairs), valid = qkv_dataset_size(t->valid);
     if (t->o.v.split > 0 && !valid) return none_held(t, pairs);
     if (t->text.parts) t->text.n_parts = pairs;
     else t->text.texts = pairs;
@@ -289,12 +289,12 @@ static qkv_status validate_job(void *data, const qkv_model *m, qkv_run_score *ou
     return t->job->validate(t, m, out);
 }
 
-static void tell_event(void *data, const qkv_run_event *e)
+static void tell_event(void *data, const qkv_train_event *e)
 {
     qkv_training *t = data;
     t->step = e->at.step;
     if (t->watch.each) t->watch.each(t->watch.data, e);
-    if (e->kind == QKV_RUN_EVENT_VALIDATION && e->is_best && t->watch.sample && t->job->sample) t->job->sample(t);
+    if (e->kind == QKV_EVENT_VALIDATION && e->is_best && t->watch.sample && t->job->sample) t->job->sample(t);
 }
 
 static const char *ask_to_stop(void *data)
@@ -306,7 +306,7 @@ static const char *ask_to_stop(void *data)
 bool qkv__training_stops(qkv_training *t) { return ask_to_stop(t) != NULL; }
 
 /* What every trainer of this training has, whatever its schedule. */
-static void set_trainer(qkv_training *t, learning *how, qkv_run_opts *o)
+static void set_trainer(qkv_training *t, learning *how, qkv_train_opts *o)
 {
     how->optimizer = qkv__training_optimizer(t);
     how->trainer.optimizer = &how->optimizer;
@@ -363,12 +363,12 @@ static qkv_status fix_plan(qkv_training *t, const qkv_run_plan *costs, double se
     return status;
 }
 
-static qkv_status plan_minutes(qkv_training *t, learning *how, const qkv_run_opts *o)
+static qkv_status plan_minutes(qkv_training *t, learning *how, const qkv_train_opts *o)
 {
     qkv_run_plan plan;
-    qkv_run_opts trial = *o;
+    qkv_train_opts trial = *o;
     trial.minutes = (double)t->o.v.minutes;
-    trial.validate = qkv_pairs_count(t->valid) ? validate_job : NULL; /* with --dry-run too: the plan is the same */
+    trial.validate = qkv_dataset_size(t->valid) ? validate_job : NULL; /* with --dry-run too: the plan is the same */
     how->trainer = (qkv_trainer_opts){ .size = sizeof how->trainer,
                                        .update_freq = t->o.v.update_freq,
                                        .clip = t->o.v.clip,
@@ -380,10 +380,9 @@ static qkv_status plan_minutes(qkv_training *t, learning *how, const qkv_run_opt
     if (t->job->time_search) status = t->job->time_search(t, 60 * trial.minutes * QKV__TRIAL_SHARE / 3, &each);
     if (!status) status = qkv__dist_copy(&each, sizeof each);
     t->is_trial = true;
-    if (!status) status = qkv_run_plan_steps(t->model, t->pairs, &trial, 0, &plan);
+    if (!status) status = qkv_train_plan(t->model, t->pairs, &trial, 0, &plan);
     t->is_trial = false;
-    if (!status && qkv_dist_ranks() > 1)
-        t->stopped = plan.steps ? NULL : QKV__N("another rank was to end"); /* rank 0 decides */
+    if (!status && qkv_dist_size() > 1) t->stopped = plan.steps ? NULL : QKV__N("another rank was to end"); /* rank 0 decides */
     return status || t->stopped ? status : fix_plan(t, &plan, each);
 }
 
@@ -391,7 +390,7 @@ static qkv_status plan_minutes(qkv_training *t, learning *how, const qkv_run_opt
 static double overtime(const qkv_training *t) { return (double)t->o.v.minutes * 1.5 + 0.5 - (qkv__seconds() - t->began) / 60; }
 
 /* Its limits, and how it learns: a schedule may have to know where it ends. */
-static qkv_status plan_run(qkv_training *t, learning *how, qkv_run_opts *o)
+static qkv_status plan_run(qkv_training *t, learning *how, qkv_train_opts *o)
 {
     int64_t epoch_steps, last_step;
     const qkv__training_values *v = &t->o.v;
@@ -410,7 +409,7 @@ static qkv_status plan_run(qkv_training *t, learning *how, qkv_run_opts *o)
     if (is_timed && !t->planned_steps) o->minutes = (double)v->minutes; /* it was begun without a plan: more by the clock */
     how->trainer = (qkv_trainer_opts){ .update_freq = v->update_freq };
     set_trainer(t, how, o);
-    if ((status = qkv_run_steps(t->pairs, o, &epoch_steps, &last_step))) return status;
+    if ((status = qkv_train_steps(t->pairs, o, &epoch_steps, &last_step))) return status;
     choose_valid_every(t, epoch_steps, last_step);
     o->valid_every = v->valid_every;
     status = qkv__training_how(t, last_step, &how->trainer);
@@ -419,31 +418,31 @@ static qkv_status plan_run(qkv_training *t, learning *how, qkv_run_opts *o)
 }
 
 /* Half a plan is none: nothing is begun. */
-static qkv_status tell_no_plan(const qkv_training *t, qkv_run_result *out)
+static qkv_status tell_no_plan(const qkv_training *t, qkv_train_result *out)
 {
     qkv__training_note(t, "stopped before the first step, while the speed was measured: nothing is written");
     out->reason = t->stopped;
     return QKV_OK;
 }
 
-static qkv_status run_training(qkv_training *t, qkv_run_result *out)
+static qkv_status run_training(qkv_training *t, qkv_train_result *out)
 {
     const qkv__training_values *v = &t->o.v;
     learning how;
     qkv__settings settings = { 0 };
-    qkv_run_opts o = { .size = sizeof o,
-                       .folder = v->dry_run ? NULL : v->out,
-                       .resume = v->resume && !v->dry_run,
-                       .job = t->job->command,
-                       .patience = v->patience,
-                       .save_every = v->save_every,
-                       .keep = v->keep,
-                       .log_every = v->log_every,
-                       .validate = qkv_pairs_count(t->valid) && !v->dry_run ? validate_job : NULL,
-                       .each = tell_event,
-                       .stop = ask_to_stop,
-                       .save = t->job->save,
-                       .data = t };
+    qkv_train_opts o = { .size = sizeof o,
+                         .folder = v->dry_run ? NULL : v->out,
+                         .resume = v->resume && !v->dry_run,
+                         .job = t->job->command,
+                         .patience = v->patience,
+                         .save_every = v->save_every,
+                         .keep = v->keep,
+                         .log_every = v->log_every,
+                         .validate = qkv_dataset_size(t->valid) && !v->dry_run ? validate_job : NULL,
+                         .each = tell_event,
+                         .stop = ask_to_stop,
+                         .save = t->job->save,
+                         .data = t };
     qkv_status status = plan_run(t, &how, &o);
     if (!status && t->stopped) return tell_no_plan(t, out);
     if (!status) status = qkv__settings_of(t, &settings);
@@ -451,7 +450,7 @@ static qkv_status run_training(qkv_training *t, qkv_run_result *out)
     o.n_settings = settings.n;
     char *about = status ? NULL : qkv__training_about(t);
     o.about = about;
-    if (!status) status = about ? qkv_run(t->model, t->pairs, &o, out) : QKV_MEMORY;
+    if (!status) status = about ? qkv_train(t->model, t->pairs, &o, out) : QKV_MEMORY;
     if (!status && o.steps_reason && o.minutes > 0 && !strcmp(out->reason, "--minutes reached"))
         qkv__training_note(
             t,
@@ -507,13 +506,13 @@ static qkv_status agree_on_course(const qkv_training *t)
                               v->valid.n > 0,
                               (double)v->split,
                               QKV__IS_SET(&t->o, split) };
-    return qkv_dist_ranks() == 1 ? QKV_OK : qkv__dist_agree(course, sizeof course, "the options");
+    return qkv_dist_size() == 1 ? QKV_OK : qkv__dist_agree(course, sizeof course, "the options");
 }
 
-static qkv_status run_from_files(qkv_training *t, qkv_run_result *out)
+static qkv_status run_from_files(qkv_training *t, qkv_train_result *out)
 {
     bool goes_on = t->o.v.resume && t->o.v.out;
-    qkv_status status = goes_on ? qkv_run_check(&(qkv_run_opts){ .folder = t->o.v.out, .resume = 1 }) : QKV_OK;
+    qkv_status status = goes_on ? qkv_train_check(&(qkv_train_opts){ .folder = t->o.v.out, .resume = 1 }) : QKV_OK;
     if (!status && goes_on) status = qkv__training_recall(t);
     if (!status) status = check_needed(t);
     if (status) return status;
@@ -533,12 +532,12 @@ static qkv_status run_from_files(qkv_training *t, qkv_run_result *out)
     return status;
 }
 
-qkv_status qkv_training_run(qkv_training *t, const qkv_training_watch *watch, qkv_run_result *out)
+qkv_status qkv_training_run(qkv_training *t, const qkv_training_watch *watch, qkv_train_result *out)
 {
-    qkv_run_result own;
+    qkv_train_result own;
     if (!t) return qkv__fail(QKV_USAGE, "training: there is none to run");
     if (!out) out = &own;
-    *out = (qkv_run_result){ .saved_step = -1 };
+    *out = (qkv_train_result){ .saved_step = -1 };
     if (t->failed) return qkv__fail_again(t->failed, t->sentence.data ? t->sentence.data : "");
     qkv_status status = QKV__READ_OPTIONS(&t->watch, data, watch, "training");
     if (status) return status;

@@ -45,12 +45,12 @@ typedef struct qkv__job {
     qkv_status (*add_words)(qkv_training *t, qkv_word_counts *sources, qkv_word_counts *targets);
     /* Makes the options those of the job: without a decoder, with classes. `from` is the model that the training starts with;
      * NULL: none. */
-    qkv_status (*adjust)(qkv_training *t, const qkv_model *from, qkv_transformer_opts *o);
+    qkv_status (*adjust)(qkv_training *t, const qkv_model *from, qkv_config *o);
     qkv_status (*read)(qkv_training *t); /* the text as ids, and what is measured */
     qkv_status (*validate)(qkv_training *t, const qkv_model *m, qkv_run_score *out);
     void (*sample)(const qkv_training *t); /* shows what the model makes of a few texts; NULL: nothing */
     qkv_status (*finish)(qkv_training *t); /* after the last step; NULL: nothing */
-    qkv_status (*save)(void *t, qkv_model *m, const char *folder); /* as in qkv_run_opts */
+    qkv_status (*save)(void *t, qkv_model *m, const char *folder); /* as in qkv_train_opts */
     /* What validations and the end cost beside the loss: seconds of a line that is searched, and how many lines; NULL: nothing. */
     qkv_status (*time_search)(const qkv_training *t, double most_seconds, double *seconds);
     int64_t (*lines_searched)(const qkv_training *t, int64_t validations);
@@ -62,19 +62,19 @@ struct qkv_training {
     qkv__options o;
     qkv_training_watch watch;
     qkv_status failed; /* the first error of qkv_training_set(), and its sentence */
-    qkv_text sentence, told;
+    qkv_buffer sentence, told;
     double began;        /* seconds */
     const char *stopped; /* why the caller wants it to stop; NULL: it goes on */
     bool made_folder, is_trial;
     bool has_too_few; /* texts, to hold some back */
 
     qkv_model *model;
-    qkv_pairs *pairs, *valid;
+    qkv_dataset *pairs, *valid;
     qkv_special_tokens special;
     qkv_batch_opts batches, valid_batches;
-    qkv_objective objective;
+    qkv_loss objective;
     bool has_objective; /* else translation's */
-    qkv_masking_opts masking;
+    qkv_masked_lm_opts masking;
     qkv__label_set labels;
     qkv__hashes hashes, valid_hashes; /* of labelled texts, while they are read */
     struct {
@@ -125,7 +125,7 @@ qkv_status qkv__training_start(qkv_training *t);
 qkv_status qkv__check_like(const qkv_training *t); /* USAGE: the job makes no such models */
 void qkv__choose_like(qkv_training *t);            /* as rules choose */
 /* What no option says. USAGE where another option has made a shape that the family has not. */
-qkv_status qkv__shape_like(const qkv_training *t, qkv_transformer_opts *o);
+qkv_status qkv__shape_like(const qkv_training *t, qkv_config *o);
 
 /* ---- learning.c: how it learns ---- */
 qkv_optimizer_opts qkv__training_optimizer(const qkv_training *t);

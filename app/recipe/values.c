@@ -219,17 +219,17 @@ void qkv__options_forget_choices(qkv__options *o)
 
 /* ---- to text ---- */
 
-static qkv_status files_text(const qkv__paths *f, qkv_text *out)
+static qkv_status files_text(const qkv__paths *f, qkv_buffer *out)
 {
-    qkv_status status = qkv__text_put(out, "", 0);
+    qkv_status status = qkv__buffer_put(out, "", 0);
     for (int i = 0; i < f->n && !status; i++) {
-        if (i) status = qkv__text_put(out, " ", 1);
-        if (!status) status = qkv__text_put(out, f->at[i], strlen(f->at[i]));
+        if (i) status = qkv__buffer_put(out, " ", 1);
+        if (!status) status = qkv__buffer_put(out, f->at[i], strlen(f->at[i]));
     }
     return status;
 }
 
-qkv_status qkv__options_text(const qkv__options *o, qkv__option i, qkv_text *out)
+qkv_status qkv__options_text(const qkv__options *o, qkv__option i, qkv_buffer *out)
 {
     const void *at = place_of(o, i);
     char text[64] = "";
@@ -244,5 +244,5 @@ qkv_status qkv__options_text(const qkv__options *o, qkv__option i, qkv_text *out
     case TEXT: is = *(char *const *)at ? *(char *const *)at : ""; break;
     case FILES: return files_text(at, out);
     }
-    return qkv__text_put(out, is, strlen(is));
+    return qkv__buffer_put(out, is, strlen(is));
 }

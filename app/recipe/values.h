@@ -66,7 +66,7 @@ void qkv__options_forget_choices(qkv__options *o);
 const qkv__paths *qkv__options_paths(const qkv__options *o, qkv__option i);
 
 /* What option i is, as text into a buffer that is grown. MEMORY. */
-qkv_status qkv__options_text(const qkv__options *o, qkv__option i, qkv_text *out);
+qkv_status qkv__options_text(const qkv__options *o, qkv__option i, qkv_buffer *out);
 
 qkv__option qkv__options_find(const qkv__options *o, const char *name); /* QKV__SET_OPTIONS: the job has no such option */
 const char *qkv__options_name(qkv__option i);

@@ -69,8 +69,7 @@ static void name_map(const qkv_attention_maps_opts *o, const qkv_attention_map *
 static qkv_status take_weights(const qkv_attention_capture *a, const qkv_attention_maps_opts *o, const qkv_attention_map *map,
                                float *to)
 {
-    return o->rollout ? qkv_attention_capture_rollout(a, o->kind, to)
-                      : qkv_attention_capture_weights(a, o->kind, map->layer, map->head, to);
+    return o->rollout ? qkv_attention_rollout(a, o->kind, to) : qkv_attention_weights(a, o->kind, map->layer, map->head, to);
 }
 
 static qkv_status fill_map(const qkv_attention_capture *a, const qkv_attention_maps_opts *o, int64_t cells, maps_work *w,
@@ -124,15 +123,14 @@ static qkv_status check_choice(const qkv_attention_capture *a, const qkv_attenti
 {
     qkv_head_measures x;
     int layer = o->layer < 0 ? 0 : o->layer, head = o->head < 0 ? 0 : o->head;
-    qkv_status status = qkv_attention_capture_measure(a, o->kind, layer, head, &x);
+    qkv_status status = qkv_attention_stats(a, o->kind, layer, head, &x);
     if (status) return status;
     if (o->layer < QKV_ATTENTION_EACH || o->head < QKV_ATTENTION_EACH)
         return qkv__fail(QKV_USAGE, "%s: layer %d, head %d: they count from 0", call, o->layer, o->head);
-    const qkv_attention_side *rows = qkv_attention_capture_rows(a, o->kind),
-                             *columns = qkv_attention_capture_columns(a, o->kind);
+    const qkv_attention_side *rows = qkv_attention_rows(a, o->kind), *columns = qkv_attention_columns(a, o->kind);
     if (!rows->n || !columns->n) return qkv__fail(QKV_USAGE, "without special tokens there is nothing left to show");
-    if (!o->minus || (same_side(rows, qkv_attention_capture_rows(o->minus, o->kind)) &&
-                      same_side(columns, qkv_attention_capture_columns(o->minus, o->kind))))
+    if (!o->minus || (same_side(rows, qkv_attention_rows(o->minus, o->kind)) &&
+                      same_side(columns, qkv_attention_columns(o->minus, o->kind))))
         return QKV_OK;
     return qkv__fail(QKV_USAGE, "%s cuts this text into other tokens: they cannot be compared",
                      o->minus_name ? o->minus_name : "the other model");
@@ -182,8 +180,8 @@ static qkv_status make_chosen(const qkv_attention_capture *a, const qkv_attentio
     strcpy(minus, name);
     m->title = title;
     m->minus = o->minus ? minus : NULL;
-    m->rows = qkv_attention_capture_rows(a, o->kind);
-    m->columns = qkv_attention_capture_columns(a, o->kind);
+    m->rows = qkv_attention_rows(a, o->kind);
+    m->columns = qkv_attention_columns(a, o->kind);
     m->kind = o->kind;
     m->rollout = o->rollout;
     qkv_status status = mark_hidden(a, o, w, m);
@@ -267,14 +265,14 @@ static void put_map_json(qkv__out *out, const qkv_attention_maps *m, const qkv_a
     put_weights_json(out, m, map->weights);
 }
 
-static qkv_status check_written(const qkv_attention_maps *maps, const qkv_text *out)
+static qkv_status check_written(const qkv_attention_maps *maps, const qkv_buffer *out)
 {
     if (!maps || !out || !maps->rows || !maps->columns)
         return qkv__fail(QKV_USAGE, "%s: maps and a place for their text are needed", call);
     return QKV_OK;
 }
 
-qkv_status qkv_attention_maps_json(const qkv_attention_maps *maps, qkv_text *out)
+qkv_status qkv_attention_maps_json(const qkv_attention_maps *maps, qkv_buffer *out)
 {
     qkv_status status = check_written(maps, out);
     if (status) return status;
@@ -315,7 +313,7 @@ static void put_csv_row(qkv__out *out, const qkv_attention_maps *m, const qkv_at
     qkv__out_printf(out, "\r\n");
 }
 
-qkv_status qkv_attention_maps_csv(const qkv_attention_maps *maps, qkv_text *out)
+qkv_status qkv_attention_maps_csv(const qkv_attention_maps *maps, qkv_buffer *out)
 {
     qkv_status status = check_written(maps, out);
     if (status) return status;

@@ -33,12 +33,12 @@ qkv_status qkv_attention_capture_rank(const qkv_attention_capture *a, qkv_attent
     int measure = (int)by;
     if (!a || !heads) return qkv__fail(QKV_USAGE, "attention: what was attended to and a place for the heads are needed");
     if ((unsigned)by >= QKV_HEAD_MEASURE_COUNT) return qkv__fail(QKV_USAGE, "attention: there is no measure %d", measure);
-    qkv_status status = qkv_attention_capture_measure(a, kind, 0, 0, &heads->measures); /* says what the model has instead */
+    qkv_status status = qkv_attention_stats(a, kind, 0, 0, &heads->measures); /* says what the model has instead */
     if (status) return status;
     int64_t n = (int64_t)a->layers[kind] * a->heads;
     for (int64_t i = 0; i < n && !status; i++) {
         heads[i] = (qkv_ranked_head){ .layer = (int)(i / a->heads), .head = (int)(i % a->heads) };
-        status = qkv_attention_capture_measure(a, kind, heads[i].layer, heads[i].head, &heads[i].measures);
+        status = qkv_attention_stats(a, kind, heads[i].layer, heads[i].head, &heads[i].measures);
     }
     if (!status) qsort_r(heads, (size_t)n, sizeof *heads, compare_heads, &measure);
     return status;
@@ -101,11 +101,11 @@ static void put_ranked_json(qkv__out *out, const qkv_ranked_head *heads, int64_t
 }
 
 qkv_status qkv_attention_rank_text(const qkv_attention_capture *a, qkv_attention_kind kind, qkv_head_measure by, int json,
-                                   qkv_text *out)
+                                   qkv_buffer *out)
 {
     qkv_head_measures first;
     if (!out) return qkv__fail(QKV_USAGE, "attention: a place for the text is needed");
-    qkv_status status = qkv_attention_capture_measure(a, kind, 0, 0, &first); /* says what the model has instead */
+    qkv_status status = qkv_attention_stats(a, kind, 0, 0, &first); /* says what the model has instead */
     if (status) return status;
     int64_t n = (int64_t)a->layers[kind] * a->heads;
     size_t bytes = sizeof(qkv_ranked_head) * (size_t)n;

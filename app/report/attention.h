@@ -18,7 +18,7 @@ QKV_API qkv_status qkv_attention_capture_rank(const qkv_attention_capture *a, qk
 /* The same as text in *out, which is yours: a table, or with json an object with "kind" and "heads", each with "layer", "head"
  * and every measure. The same errors; MEMORY. */
 QKV_API qkv_status qkv_attention_rank_text(const qkv_attention_capture *a, qkv_attention_kind kind, qkv_head_measure by,
-                                           int json, qkv_text *out);
+                                           int json, qkv_buffer *out);
 
 typedef struct qkv_attention_map {
     int layer, head;      /* QKV_ATTENTION_MEAN for a mean */
@@ -64,12 +64,12 @@ QKV_API void qkv_attention_maps_free(qkv_attention_maps *maps);
 /* Maps as text, which is yours: JSON, an object with "kind", "layer", "head", "queries", "keys" and "weights", of several maps
  * an array of them; CSV as RFC 4180 has it, a column of queries and one for each key, of several maps with the layer and the
  * head before them. Numbers have the digits that give the same float back. USAGE for NULL; MEMORY. */
-QKV_API qkv_status qkv_attention_maps_json(const qkv_attention_maps *maps, qkv_text *out);
-QKV_API qkv_status qkv_attention_maps_csv(const qkv_attention_maps *maps, qkv_text *out);
+QKV_API qkv_status qkv_attention_maps_json(const qkv_attention_maps *maps, qkv_buffer *out);
+QKV_API qkv_status qkv_attention_maps_csv(const qkv_attention_maps *maps, qkv_buffer *out);
 
 /* Changes as they are typed. Starts as zero; freed by qkv_touches_free(). */
 typedef struct qkv_touches {
-    const qkv_touch *touches; /* n of them, which are its own */
+    const qkv_edit *touches; /* n of them, which are its own */
     int64_t n;
     struct qkv_touches_work *work;
     void *reserved[4];
@@ -82,7 +82,7 @@ typedef struct qkv_touches {
  * KIND is encoder, decoder or cross. Without one a model of one stack has that of its own; in a translator heads, rows and
  * values are those of cross-attention, layers the decoder's, keys and positions the source's (a key is then hidden from the
  * encoder and from cross-attention: two changes). USAGE for NULL and a text that is not so, with what was expected; MEMORY. */
-QKV_API qkv_status qkv_touches_add(qkv_touches *list, const qkv_model *m, qkv_touch_what what, const char *text);
+QKV_API qkv_status qkv_touches_add(qkv_touches *list, const qkv_model *m, qkv_edit_kind what, const char *text);
 QKV_API void qkv_touches_free(qkv_touches *list);
 
 #endif

@@ -88,14 +88,14 @@ static void put_number(qkv__out *out, double number, int json)
 static void put_found(qkv__out *out, const qkv_model *m, const float *row, const float *const *order, int64_t classes,
                       const qkv_classified_opts *o)
 {
-    qkv_problem problem = qkv_model_info_of(m)->problem;
+    qkv_problem problem = qkv_model_get_info(m)->problem;
     if (problem == QKV_PROBLEM_NUMBER) put_number(out, (double)*row, o->json);
     else if (problem == QKV_PROBLEM_SEVERAL_LABELS) put_several(out, m, row, order, classes, o);
     else if (classes == 1) put_only_class(out, m, (double)*row, o->json);
     else put_classes(out, m, row, order, o->all || o->json ? classes : 1, o->json);
 }
 
-qkv_status qkv_classified_text(const qkv_model *m, const float *row, int all, int json, qkv_text *out)
+qkv_status qkv_classified_text(const qkv_model *m, const float *row, int all, int json, qkv_buffer *out)
 {
     const qkv_classified_opts o = { .size = sizeof o, .all = all, .json = json };
     return qkv_classified_text_with(m, row, &o, out);
@@ -103,7 +103,7 @@ qkv_status qkv_classified_text(const qkv_model *m, const float *row, int all, in
 
 double qkv__label_threshold(double given) { return given == 0 ? 0.5 : given < 0 ? 0 : given; }
 
-qkv_status qkv_classified_text_with(const qkv_model *m, const float *row, const qkv_classified_opts *opts, qkv_text *out)
+qkv_status qkv_classified_text_with(const qkv_model *m, const float *row, const qkv_classified_opts *opts, qkv_buffer *out)
 {
     int64_t classes = 0;
     qkv_classified_opts o;

@@ -22,7 +22,7 @@ static qkv_status compare_language(const comparing *c, qkv_model_comparison *out
     for (int k = 0; k < 2; k++) {
         qkv_nll sum = { 0 };
         for (int64_t i = 0; i < c->n; i++) {
-            qkv_status status = qkv_measure_text(c->model[k], c->texts[i], strlen(c->texts[i]), CONTEXT, 0, &sum);
+            qkv_status status = qkv_log_likelihood(c->model[k], c->texts[i], strlen(c->texts[i]), CONTEXT, 0, &sum);
             if (status) return status;
         }
         out->perplexity[k] = exp(sum.nats / (double)sum.tokens);
@@ -104,8 +104,7 @@ static qkv_status compare_encoders(const comparing *c, bool classes, qkv_model_c
     const qkv_texts texts = { .texts = c->texts, .n = c->n };
     qkv_status status = QKV_OK;
     for (int k = 0; k < 2 && !status; k++)
-        status = classes ? qkv_classify(c->model[k], &texts, NULL, &rows[k])
-                         : qkv_embed_texts(c->model[k], &texts, NULL, &rows[k]);
+        status = classes ? qkv_classify(c->model[k], &texts, NULL, &rows[k]) : qkv_embed(c->model[k], &texts, NULL, &rows[k]);
     if (!status) compare_rows(rows, classes, out);
     qkv_matrix_free(&rows[0]);
     qkv_matrix_free(&rows[1]);
@@ -128,17 +127,17 @@ qkv_status qkv_compare_models(const qkv_model *a, const qkv_model *b, const char
     const comparing c = { { a, b }, texts, references, n };
     if (!a || !b || !texts || n < 1 || !out)
         return qkv__fail(QKV_USAGE, "compare: two models and at least one text are needed");
-    int can = qkv_model_info_of(a)->can;
-    const qkv_transformer_opts *o = qkv_transformer_options(qkv_model_transformer(a));
-    if (can != qkv_model_info_of(b)->can || o->classes != qkv_transformer_options(qkv_model_transformer(b))->classes)
+    int can = qkv_model_get_info(a)->can;
+    const qkv_config *o = qkv_transformer_options(qkv_model_transformer(a));
+    if (can != qkv_model_get_info(b)->can || o->classes != qkv_transformer_options(qkv_model_transformer(b))->classes)
         return qkv__fail(QKV_USAGE, "compare: the models are of two kinds");
     qkv_status status = check_texts(&c);
-    qkv_model_comparison found = { .texts = n, .has_references = references && can & QKV_ABILITY_TRANSLATE };
-    static const int kinds[] = { QKV_ABILITY_TRANSLATE, QKV_ABILITY_GENERATE, QKV_ABILITY_CLASSIFY, QKV_ABILITY_EMBED };
+    qkv_model_comparison found = { .texts = n, .has_references = references && can & QKV_CAN_TRANSLATE };
+    static const int kinds[] = { QKV_CAN_TRANSLATE, QKV_CAN_GENERATE, QKV_CAN_CLASSIFY, QKV_CAN_EMBED };
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds && !found.by; i++) found.by = can & kinds[i];
-    if (!status && found.by == QKV_ABILITY_TRANSLATE) status = compare_translators(&c, &found);
-    else if (!status && found.by == QKV_ABILITY_GENERATE) status = compare_language(&c, &found);
-    else if (!status) status = compare_encoders(&c, found.by == QKV_ABILITY_CLASSIFY, &found);
+    if (!status && found.by == QKV_CAN_TRANSLATE) status = compare_translators(&c, &found);
+    else if (!status && found.by == QKV_CAN_GENERATE) status = compare_language(&c, &found);
+    else if (!status) status = compare_encoders(&c, found.by == QKV_CAN_CLASSIFY, &found);
     if (!status) *out = found;
     return status;
 }
@@ -153,18 +152,17 @@ static void put_numbers(qkv__out *out, const char *name, int json, int n, const 
     qkv__out_printf(out, json ? n > 1 ? "]" : "" : "\n");
 }
 
-qkv_status qkv_model_comparison_text(const qkv_model_comparison *c, int json, qkv_text *out)
+qkv_status qkv_model_comparison_text(const qkv_model_comparison *c, int json, qkv_buffer *out)
 {
     if (!c || !out) return qkv__fail(QKV_USAGE, "compare: a comparison and a place for the text are needed");
     qkv__out text = qkv__out_begin(out);
     qkv__out_printf(&text, json ? "{\"texts\": %lld" : "texts            %lld\n", (long long)c->texts);
-    if (c->by == QKV_ABILITY_GENERATE) put_numbers(&text, "perplexity", json, 2, c->perplexity);
-    if (c->by == QKV_ABILITY_TRANSLATE && c->has_references) put_numbers(&text, json ? "bleu" : "BLEU", json, 2, c->bleu);
-    if (c->by == QKV_ABILITY_TRANSLATE) put_numbers(&text, json ? "bleu_between" : "BLEU between", json, 1, &c->bleu_between);
-    if (c->by == QKV_ABILITY_TRANSLATE || c->by == QKV_ABILITY_CLASSIFY) put_numbers(&text, "same", json, 1, &c->same);
-    if (c->by == QKV_ABILITY_EMBED) put_numbers(&text, "cosine", json, 1, &c->cosine);
-    if (c->by == QKV_ABILITY_EMBED)
-        put_numbers(&text, json ? "smallest_cosine" : "smallest cosine", json, 1, &c->smallest_cosine);
+    if (c->by == QKV_CAN_GENERATE) put_numbers(&text, "perplexity", json, 2, c->perplexity);
+    if (c->by == QKV_CAN_TRANSLATE && c->has_references) put_numbers(&text, json ? "bleu" : "BLEU", json, 2, c->bleu);
+    if (c->by == QKV_CAN_TRANSLATE) put_numbers(&text, json ? "bleu_between" : "BLEU between", json, 1, &c->bleu_between);
+    if (c->by == QKV_CAN_TRANSLATE || c->by == QKV_CAN_CLASSIFY) put_numbers(&text, "same", json, 1, &c->same);
+    if (c->by == QKV_CAN_EMBED) put_numbers(&text, "cosine", json, 1, &c->cosine);
+    if (c->by == QKV_CAN_EMBED) put_numbers(&text, json ? "smallest_cosine" : "smallest cosine", json, 1, &c->smallest_cosine);
     if (json) qkv__out_printf(&text, "}\n");
     return qkv__out_end(&text);
 }

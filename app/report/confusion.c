@@ -16,15 +16,15 @@ static const char call[] = "classify labelled";
 static qkv_status find_label(const qkv_model *m, const char *label, bool merges, int64_t *out)
 {
     const char *name;
-    qkv_text key = { 0 }, other = { 0 };
+    qkv_buffer key = { 0 }, other = { 0 };
     for (*out = 0; (name = qkv_model_label(m, *out)); ++*out)
         if (!strcmp(name, label)) return QKV_OK;
     qkv_status status = merges ? qkv__label_key(label, &key) : QKV_OK;
     for (*out = 0; merges && !status && (name = qkv_model_label(m, *out)); ++*out)
         if ((status = qkv__label_key(name, &other)) || !strcmp(key.data, other.data)) break;
     if (!merges || !name) *out = -1;
-    qkv_text_free(&key);
-    qkv_text_free(&other);
+    qkv_buffer_free(&key);
+    qkv_buffer_free(&other);
     return status;
 }
 
@@ -64,7 +64,7 @@ static qkv_status begin_confusion(const qkv_model *m, qkv_confusion *c)
     if (classes < 2)
         return qkv__fail(QKV_UNSUPPORTED, "%s: the model has %s", call,
                          classes ? "one label, and scores texts" : "no labels: it is not a classifier");
-    if (qkv_model_info_of(m)->problem)
+    if (qkv_model_get_info(m)->problem)
         return qkv__fail(QKV_UNSUPPORTED, "%s: a text of this model may have several labels", call);
     size_t counts = sizeof *c->counts * (size_t)(classes * classes), labels = sizeof *c->labels * (size_t)classes;
     qkv_status status = qkv__grow((void **)&c->counts, &c->counts_bytes, counts);
@@ -161,7 +161,7 @@ static void set_counts(qkv_labelled_score *out, const qkv__labelled_counts *coun
 }
 
 static qkv_status score_several(const qkv_model *m, const char *path, const qkv_classify_labelled_opts *o, int json,
-                                qkv_labelled_score *out, qkv_text *text)
+                                qkv_labelled_score *out, qkv_buffer *text)
 {
     several_labels s = {
         .model = m, .labels = count_labels(m), .threshold = qkv__label_threshold(o->threshold), .merges = o->merge_labels
@@ -178,7 +178,7 @@ static qkv_status score_several(const qkv_model *m, const char *path, const qkv_
     qkv_status status = qkv__classify_each(m, path, o, &use, &counts);
     set_counts(out, &counts);
     out->exact = s.exact;
-    if (!status) status = qkv_score_labels(s.said, s.is, s.right, s.labels, NULL, &out->labels);
+    if (!status) status = qkv_score_multilabel(s.said, s.is, s.right, s.labels, NULL, &out->labels);
     if (!status) status = qkv_labels_text(s.said, s.is, s.right, s.labels, s.names, s.exact, out->texts, json, text);
     qkv__release(s.said, bytes);
     return status;
@@ -209,19 +209,19 @@ static qkv_status keep_number(void *data, const float *row, int64_t n, const dou
     return QKV_OK;
 }
 
-static qkv_status score_told(const told_numbers *t, qkv_numbers_score *out)
+static qkv_status score_told(const told_numbers *t, qkv_regression_score *out)
 {
     size_t bytes = sizeof *t->both * 2 * (size_t)t->n;
     double *said = qkv__alloc(bytes), *is = said + t->n;
     if (!said) return QKV_MEMORY;
     for (int64_t i = 0; i < t->n; i++) said[i] = t->both[2 * i], is[i] = t->both[2 * i + 1];
-    qkv_status status = qkv_score_numbers(said, is, t->n, out);
+    qkv_status status = qkv_score_regression(said, is, t->n, out);
     qkv__release(said, bytes);
     return status;
 }
 
 static qkv_status score_numbers(const qkv_model *m, const char *path, const qkv_classify_labelled_opts *o, int json,
-                                qkv_labelled_score *out, qkv_text *text)
+                                qkv_labelled_score *out, qkv_buffer *text)
 {
     told_numbers t = { 0 };
     const qkv__labelled_use use = { .width = 1, .read = read_number, .count = keep_number, .data = &t };
@@ -235,7 +235,7 @@ static qkv_status score_numbers(const qkv_model *m, const char *path, const qkv_
 }
 
 qkv_status qkv_score_labelled(const qkv_model *m, const char *path, const qkv_classify_labelled_opts *opts, int json,
-                              qkv_labelled_score *out, qkv_text *text)
+                              qkv_labelled_score *out, qkv_buffer *text)
 {
     qkv_classify_labelled_opts o;
     qkv_labelled_opts labelled;
@@ -244,11 +244,11 @@ qkv_status qkv_score_labelled(const qkv_model *m, const char *path, const qkv_cl
     if (status) return status;
     labelled.size = sizeof labelled;
     labelled.numbers = 1;
-    const char *learned = qkv_model_info_of(m)->label_separator;
+    const char *learned = qkv_model_get_info(m)->label_separator;
     if (!labelled.separator || !*labelled.separator) labelled.separator = *learned ? learned : ",";
-    if (qkv_model_info_of(m)->problem == QKV_PROBLEM_NUMBER) labelled.separator = NULL; /* a text without a number is none */
+    if (qkv_model_get_info(m)->problem == QKV_PROBLEM_NUMBER) labelled.separator = NULL; /* a text without a number is none */
     o.labelled = &labelled;
-    *out = (qkv_labelled_score){ .problem = qkv_model_info_of(m)->problem };
+    *out = (qkv_labelled_score){ .problem = qkv_model_get_info(m)->problem };
     if (out->problem == QKV_PROBLEM_NUMBER) return score_numbers(m, path, &o, json, out, text);
     if (out->problem == QKV_PROBLEM_SEVERAL_LABELS) return score_several(m, path, &o, json, out, text);
     return qkv__fail(QKV_UNSUPPORTED, "%s: a text of this model has one label", call);

@@ -60,7 +60,7 @@ static void put_whole(qkv__out *out, const char *name, int64_t n)
     qkv__out_printf(out, "%lld\n", (long long)n);
 }
 
-static void put_layers(qkv__out *out, const qkv_transformer_opts *o)
+static void put_layers(qkv__out *out, const qkv_config *o)
 {
     put_name(out, QKV__N("layers"));
     if (o->encoder_layers) qkv__out_printf(out, qkv__translated("%d of the encoder"), o->encoder_layers);
@@ -68,7 +68,7 @@ static void put_layers(qkv__out *out, const qkv_transformer_opts *o)
     if (o->decoder_layers) qkv__out_printf(out, qkv__translated("%d of the decoder\n"), o->decoder_layers);
 }
 
-static void put_heads(qkv__out *out, const qkv_transformer_opts *o)
+static void put_heads(qkv__out *out, const qkv_config *o)
 {
     put_name(out, QKV__N("heads"));
     qkv__out_printf(out, "%lld", (long long)o->heads);
@@ -85,8 +85,9 @@ static void put_tokenizer(qkv__out *out, const char *folder, const qkv_model *m)
         qkv__out_printf(out, "%s", qkv__translated("none\n"));
         return;
     }
-    qkv__out_printf(out, qkv__translated("%s, %d tokens"), qkv__translated(tokenizer_kind(source)), qkv_tokenizer_size(source));
-    if (target != source) qkv__out_printf(out, qkv__translated(", and %d of the target"), qkv_tokenizer_size(target));
+    qkv__out_printf(out, qkv__translated("%s, %d tokens"), qkv__translated(tokenizer_kind(source)),
+                    qkv_tokenizer_vocab_size(source));
+    if (target != source) qkv__out_printf(out, qkv__translated(", and %d of the target"), qkv_tokenizer_vocab_size(target));
     if (folder) qkv__out_printf(out, qkv__translated(", from %s"), tokenizer_files(folder));
     qkv__out_printf(out, "\n");
 }
@@ -95,7 +96,7 @@ static void put_tokenizer(qkv__out *out, const char *folder, const qkv_model *m)
 static void put_abilities(qkv__out *out, const qkv_model *m)
 {
     put_name(out, QKV__N("can"));
-    if (qkv_model_source_tokenizer(m)) put_ability_names(out, qkv_model_info_of(m)->can);
+    if (qkv_model_source_tokenizer(m)) put_ability_names(out, qkv_model_get_info(m)->can);
     else
         qkv__out_printf(out, "%s",
                         qkv__translated("read ids; text needs tokenizer.json, vocab.txt, tokenizer.model, or vocab.json with "
@@ -123,7 +124,7 @@ static void put_search(qkv__out *out, const qkv_model_info *f)
 static void put_sampling(qkv__out *out, const qkv_model *m)
 {
     qkv_generate_opts o = QKV_OPTS(qkv_generate_opts);
-    qkv_generate_defaults(m, &o);
+    qkv_sampling_defaults(m, &o);
     put_name(out, QKV__N("generation"));
     if (o.temperature > 0) qkv__out_printf(out, qkv__translated("draws, temperature %g"), (double)o.temperature);
     else qkv__out_printf(out, "%s", qkv__translated("the likeliest token"));
@@ -137,9 +138,9 @@ static void put_sampling(qkv__out *out, const qkv_model *m)
 
 static void put_generation_settings(qkv__out *out, const qkv_model *m)
 {
-    const qkv_model_info *f = qkv_model_info_of(m);
-    if (!says_how_to_use(f) || !(f->can & (QKV_ABILITY_TRANSLATE | QKV_ABILITY_GENERATE))) return;
-    if (f->can & QKV_ABILITY_TRANSLATE) put_search(out, f);
+    const qkv_model_info *f = qkv_model_get_info(m);
+    if (!says_how_to_use(f) || !(f->can & (QKV_CAN_TRANSLATE | QKV_CAN_GENERATE))) return;
+    if (f->can & QKV_CAN_TRANSLATE) put_search(out, f);
     else put_sampling(out, m);
     if (f->no_repeat) qkv__out_printf(out, qkv__translated(", no run of %d tokens twice"), f->no_repeat);
     qkv__out_printf(out, "\n");
@@ -155,8 +156,8 @@ static void put_labels(qkv__out *out, const qkv_model *m)
 
 static void put_lines(qkv__out *out, const char *folder, const qkv_model *m)
 {
-    const qkv_model_info *f = qkv_model_info_of(m);
-    const qkv_transformer_opts *o = qkv_transformer_options(qkv_model_transformer(m));
+    const qkv_model_info *f = qkv_model_get_info(m);
+    const qkv_config *o = qkv_transformer_options(qkv_model_transformer(m));
     put_name(out, QKV__N("architecture"));
     qkv__out_printf(out, "%s\n", f->family);
     put_whole(out, QKV__N("parameters"), qkv_params_count(qkv_model_params(m)));
@@ -205,8 +206,8 @@ static void put_tokenizer_json(qkv__json_writer *w, const char *folder, const qk
     }
     qkv__json_open_object(w, "tokenizer");
     qkv__json_put_text(w, "kind", tokenizer_kind(source));
-    qkv__json_put_int(w, "tokens", qkv_tokenizer_size(source));
-    qkv__json_put_int(w, "target_tokens", qkv_tokenizer_size(target));
+    qkv__json_put_int(w, "tokens", qkv_tokenizer_vocab_size(source));
+    qkv__json_put_int(w, "target_tokens", qkv_tokenizer_vocab_size(target));
     put_text_or_null(w, "files", folder ? tokenizer_files(folder) : NULL);
     qkv__json_close(w);
 }
@@ -226,7 +227,7 @@ static void put_count(qkv__json_writer *w, const char *key, int64_t value)
 
 static void put_generation_json(qkv__json_writer *w, const qkv_model *m)
 {
-    const qkv_model_info *f = qkv_model_info_of(m);
+    const qkv_model_info *f = qkv_model_get_info(m);
     if (!says_how_to_use(f)) {
         qkv__json_put_null(w, "generation");
         return;
@@ -249,8 +250,8 @@ static void put_generation_json(qkv__json_writer *w, const qkv_model *m)
 
 static void put_info_json(qkv__out *out, const char *folder, const qkv_model *m)
 {
-    const qkv_model_info *f = qkv_model_info_of(m);
-    const qkv_transformer_opts *o = qkv_transformer_options(qkv_model_transformer(m));
+    const qkv_model_info *f = qkv_model_get_info(m);
+    const qkv_config *o = qkv_transformer_options(qkv_model_transformer(m));
     int can = qkv_model_source_tokenizer(m) ? f->can : 0;
     qkv__json_writer w = { .style = QKV__JSON_LINES };
     qkv__json_open_object(&w, NULL);
@@ -291,7 +292,7 @@ static void put_info_json(qkv__out *out, const char *folder, const qkv_model *m)
     qkv__json_writer_free(&w);
 }
 
-qkv_status qkv_model_describe(const qkv_model *m, const char *folder, int json, qkv_text *out)
+qkv_status qkv_model_describe(const qkv_model *m, const char *folder, int json, qkv_buffer *out)
 {
     if (!m || !out) return qkv__fail(QKV_USAGE, "describe: a model and a place for the text are needed");
     qkv__out text = qkv__out_begin(out);

@@ -13,21 +13,21 @@
 
 struct qkv_touches_work {
     qkv__arena arena; /* of rows */
-    qkv_touch *list;
+    qkv_edit *list;
     size_t bytes;
 };
 
 /* How each is written, after the kind. */
-static const char *const forms[QKV_TOUCH_KINDS] = { [QKV_TOUCH_HEAD_OFF] = "LAYER.HEAD, such as 1.3",
-                                                    [QKV_TOUCH_LAYER_OFF] = "LAYER, such as 2",
-                                                    [QKV_TOUCH_HIDE_KEY] = "PLACE, such as 2",
-                                                    [QKV_TOUCH_MOVE] = "PLACE=OTHER, such as 3=5",
-                                                    [QKV_TOUCH_EDIT_ROW] = "LAYER.HEAD.PLACE=W,W,.., such as 1.3.2=0.5,0.5",
-                                                    [QKV_TOUCH_SWAP_VALUES] = "PLACE=OTHER or LAYER.PLACE=OTHER",
-                                                    [QKV_TOUCH_ZERO_VALUE] = "PLACE or LAYER.PLACE" };
+static const char *const forms[QKV_EDIT_KINDS] = { [QKV_EDIT_ABLATE_HEAD] = "LAYER.HEAD, such as 1.3",
+                                                   [QKV_EDIT_ABLATE_LAYER] = "LAYER, such as 2",
+                                                   [QKV_EDIT_HIDE_KEY] = "PLACE, such as 2",
+                                                   [QKV_EDIT_SET_POSITION] = "PLACE=OTHER, such as 3=5",
+                                                   [QKV_EDIT_ROW] = "LAYER.HEAD.PLACE=W,W,.., such as 1.3.2=0.5,0.5",
+                                                   [QKV_EDIT_SWAP_VALUES] = "PLACE=OTHER or LAYER.PLACE=OTHER",
+                                                   [QKV_EDIT_ZERO_VALUE] = "PLACE or LAYER.PLACE" };
 
 #define NAME(constant, name) name,
-static const char *const names[QKV_TOUCH_KINDS] = { QKV_TOUCH_LIST(NAME) };
+static const char *const names[QKV_EDIT_KINDS] = { QKV_EDIT_LIST(NAME) };
 #undef NAME
 
 /* ---- reading ---- */
@@ -48,7 +48,7 @@ static int read_numbers(const char **at, int64_t *to, int most)
 }
 
 /* Weights with commas between them, up to the end or a semicolon. False for another text. */
-static bool read_row(qkv__arena *arena, const char **at, qkv_touch *x)
+static bool read_row(qkv__arena *arena, const char **at, qkv_edit *x)
 {
     int64_t room = 1;
     for (const char *c = *at; *c && *c != ';'; c++) room += *c == ',';
@@ -64,15 +64,15 @@ static bool read_row(qkv__arena *arena, const char **at, qkv_touch *x)
     return row;
 }
 
-static void default_kind(const qkv_transformer_opts *o, qkv_touch *x)
+static void default_kind(const qkv_config *o, qkv_edit *x)
 {
-    bool is_source = x->what == QKV_TOUCH_HIDE_KEY || x->what == QKV_TOUCH_MOVE;
+    bool is_source = x->what == QKV_EDIT_HIDE_KEY || x->what == QKV_EDIT_SET_POSITION;
     if (!o->decoder_layers || (o->encoder_layers && is_source)) x->kind = QKV_ATTENTION_ENCODER;
-    else x->kind = !o->encoder_layers || x->what == QKV_TOUCH_LAYER_OFF ? QKV_ATTENTION_DECODER : QKV_ATTENTION_CROSS;
+    else x->kind = !o->encoder_layers || x->what == QKV_EDIT_ABLATE_LAYER ? QKV_ATTENTION_DECODER : QKV_ATTENTION_CROSS;
 }
 
 /* "encoder:" and so on; whether there was one. */
-static bool read_kind(const char **at, qkv_touch *x)
+static bool read_kind(const char **at, qkv_edit *x)
 {
     for (int kind = 0; kind < QKV_ATTENTION_KINDS; kind++) {
         const char *name = qkv_attention_kind_name((qkv_attention_kind)kind);
@@ -86,12 +86,12 @@ static bool read_kind(const char **at, qkv_touch *x)
 }
 
 /* Layer, head and place, as many as the change has; the layer of a value may be left out. */
-static bool read_where(const char **at, qkv_touch *x)
+static bool read_where(const char **at, qkv_edit *x)
 {
-    bool is_value = x->what == QKV_TOUCH_SWAP_VALUES || x->what == QKV_TOUCH_ZERO_VALUE;
-    bool has_head = x->what == QKV_TOUCH_HEAD_OFF || x->what == QKV_TOUCH_EDIT_ROW;
-    bool has_layer = has_head || x->what == QKV_TOUCH_LAYER_OFF;
-    bool has_place = x->what != QKV_TOUCH_HEAD_OFF && x->what != QKV_TOUCH_LAYER_OFF;
+    bool is_value = x->what == QKV_EDIT_SWAP_VALUES || x->what == QKV_EDIT_ZERO_VALUE;
+    bool has_head = x->what == QKV_EDIT_ABLATE_HEAD || x->what == QKV_EDIT_ROW;
+    bool has_layer = has_head || x->what == QKV_EDIT_ABLATE_LAYER;
+    bool has_place = x->what != QKV_EDIT_ABLATE_HEAD && x->what != QKV_EDIT_ABLATE_LAYER;
     int64_t numbers[3];
     int n = read_numbers(at, numbers, 3), used = 0;
     if (n != has_layer + has_head + has_place && !(is_value && n == 2)) return false;
@@ -101,9 +101,9 @@ static bool read_where(const char **at, qkv_touch *x)
     return true;
 }
 
-static bool read_rest(qkv__arena *arena, const char **at, qkv_touch *x)
+static bool read_rest(qkv__arena *arena, const char **at, qkv_edit *x)
 {
-    bool has_other = x->what == QKV_TOUCH_MOVE || x->what == QKV_TOUCH_SWAP_VALUES, has_row = x->what == QKV_TOUCH_EDIT_ROW;
+    bool has_other = x->what == QKV_EDIT_SET_POSITION || x->what == QKV_EDIT_SWAP_VALUES, has_row = x->what == QKV_EDIT_ROW;
     if ((has_other || has_row) && *(*at)++ != '=') return false;
     if (has_other && read_numbers(at, &x->other, 1) != 1) return false;
     if (has_row && !read_row(arena, at, x)) return false;
@@ -112,7 +112,7 @@ static bool read_rest(qkv__arena *arena, const char **at, qkv_touch *x)
 
 /* ---- the list ---- */
 
-static qkv_status append_touch(qkv_touches *list, const qkv_touch *x)
+static qkv_status append_touch(qkv_touches *list, const qkv_edit *x)
 {
     struct qkv_touches_work *w = list->work;
     qkv_status status = qkv__grow((void **)&w->list, &w->bytes, sizeof *x * (size_t)(list->n + 1));
@@ -122,9 +122,9 @@ static qkv_status append_touch(qkv_touches *list, const qkv_touch *x)
     return QKV_OK;
 }
 
-static qkv_status add_one(qkv_touches *list, const qkv_transformer_opts *o, qkv_touch_what what, const char **at)
+static qkv_status add_one(qkv_touches *list, const qkv_config *o, qkv_edit_kind what, const char **at)
 {
-    qkv_touch x = { .what = what };
+    qkv_edit x = { .what = what };
     const char *begin = *at;
     bool has_kind = read_kind(at, &x);
     if (!has_kind) default_kind(o, &x);
@@ -132,17 +132,17 @@ static qkv_status add_one(qkv_touches *list, const qkv_transformer_opts *o, qkv_
         return qkv__fail(QKV_USAGE, "%s %.60s: expected %s, from 0, with encoder:, decoder: or cross: before it where wanted",
                          names[what], begin, forms[what]);
     qkv_status status = append_touch(list, &x);
-    if (status || has_kind || what != QKV_TOUCH_HIDE_KEY || !o->encoder_layers || !o->decoder_layers) return status;
+    if (status || has_kind || what != QKV_EDIT_HIDE_KEY || !o->encoder_layers || !o->decoder_layers) return status;
     x.kind = QKV_ATTENTION_CROSS; /* hidden from all that could see it */
     return append_touch(list, &x);
 }
 
-qkv_status qkv_touches_add(qkv_touches *list, const qkv_model *m, qkv_touch_what what, const char *text)
+qkv_status qkv_touches_add(qkv_touches *list, const qkv_model *m, qkv_edit_kind what, const char *text)
 {
-    if (!list || !m || !text || (unsigned)what >= QKV_TOUCH_KINDS)
+    if (!list || !m || !text || (unsigned)what >= QKV_EDIT_KINDS)
         return qkv__fail(QKV_USAGE, "touch: a list, a model, a change and its text are needed");
     if (!list->work && !(list->work = qkv__alloc_zero(sizeof *list->work))) return QKV_MEMORY;
-    const qkv_transformer_opts *o = qkv_transformer_options(qkv_model_transformer(m));
+    const qkv_config *o = qkv_transformer_options(qkv_model_transformer(m));
     int64_t had = list->n;
     qkv_status status;
     do status = add_one(list, o, what, &text);

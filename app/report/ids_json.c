@@ -24,17 +24,17 @@ static void put_spellings(qkv__json_writer *w, const qkv_tokenizer *t, const qkv
 
 static void put_shown(qkv__json_writer *w, const qkv_tokenizer *t, const qkv_ids *ids)
 {
-    qkv_text shown = { 0 };
+    qkv_buffer shown = { 0 };
     qkv__json_open_array(w, "shown");
     for (size_t i = 0; i < ids->n && !w->status; i++) {
         w->status = qkv_tokenizer_show(t, ids->ids[i], &shown);
         if (!w->status) qkv__json_put_string(w, NULL, shown.data, shown.length);
     }
     qkv__json_close(w);
-    qkv_text_free(&shown);
+    qkv_buffer_free(&shown);
 }
 
-qkv_status qkv_ids_json(const qkv_tokenizer *t, const qkv_ids *ids, int with_types, qkv_text *out)
+qkv_status qkv_ids_json(const qkv_tokenizer *t, const qkv_ids *ids, int with_types, qkv_buffer *out)
 {
     if (!t || !ids || !out) return qkv__fail(QKV_USAGE, "ids: a tokenizer, ids and a place for the JSON are needed");
     qkv__json_writer w = { .text = out->data, .capacity = out->capacity, .style = QKV__JSON_SPACED, .long_escapes = true };
@@ -52,7 +52,7 @@ qkv_status qkv_ids_json(const qkv_tokenizer *t, const qkv_ids *ids, int with_typ
     }
     qkv__json_close(&w);
     qkv__json_close(&w);
-    *out = (qkv_text){ w.text, w.length, w.capacity };
-    if (w.status) qkv__text_clear(out);
+    *out = (qkv_buffer){ w.text, w.length, w.capacity };
+    if (w.status) qkv__buffer_clear(out);
     return w.status;
 }

@@ -14,7 +14,7 @@ enum { USUAL_BATCH = 256, MOST_BATCH = 1 << 20 };
 /* Texts that are classified together. */
 typedef struct text_group {
     const qkv_model *model;
-    const qkv_reading_opts *reading;
+    const qkv_encoder_opts *reading;
     const qkv__labelled_use *use;
     int64_t n, most;
     qkv__labelled_counts counts;

@@ -32,7 +32,7 @@ static qkv_tensor *learned_rows(const qkv_model *m, qkv_tape *t, const char *sid
 static qkv_tensor *position_rows(const qkv_model *m, qkv_side side, qkv_tape *t, int64_t n)
 {
     enum { USUAL = 50 };
-    const qkv_transformer_opts *o = qkv_transformer_options(qkv_model_transformer(m));
+    const qkv_config *o = qkv_transformer_options(qkv_model_transformer(m));
     if (o->positions == QKV_POSITION_LEARNED) return learned_rows(m, t, side == QKV_SIDE_TARGET ? "decoder" : "encoder", n);
     if (qkv__adds_positions(o)) return qkv__sinusoid(t, o->first_position, n ? n : USUAL, qkv__embed_width(o), o->positions);
     qkv__fail(QKV_USAGE, "%s: the model has no table of them: it %s", call,
@@ -49,9 +49,9 @@ qkv_status qkv_model_positions(const qkv_model *m, qkv_side side, int64_t n, qkv
     qkv_status status = rows ? QKV_OK : qkv_tape_status(t) ? qkv_tape_status(t) : qkv_error_status();
     qkv_array found = { .ndim = 2 };
     if (rows) {
-        memcpy(found.shape, qkv_dims(rows), 2 * sizeof *found.shape);
-        size_t bytes = sizeof(float) * (size_t)qkv_count(rows);
-        if ((found.data = qkv__alloc(bytes))) memcpy(found.data, qkv_data(rows), bytes);
+        memcpy(found.shape, qkv_tensor_shape(rows), 2 * sizeof *found.shape);
+        size_t bytes = sizeof(float) * (size_t)qkv_tensor_count(rows);
+        if ((found.data = qkv__alloc(bytes))) memcpy(found.data, qkv_tensor_data(rows), bytes);
         else status = QKV_MEMORY;
     }
     if (!status) *out = found;

@@ -52,7 +52,7 @@ static void put_row(qkv__out *out, const char *name, int decimals, double value)
     qkv__out_printf(out, "%.*f\n", decimals, value);
 }
 
-qkv_status qkv_measured_text(const qkv_measured *x, int json, qkv_text *out)
+qkv_status qkv_measured_text(const qkv_measured *x, int json, qkv_buffer *out)
 {
     if (!x || !out) return qkv__fail(QKV_USAGE, "%s: what was measured and a place for the text are needed", call);
     double nats = x->sum.nats / (double)x->sum.tokens, bits = x->sum.nats / log(2) / (double)x->bytes;

@@ -15,11 +15,11 @@ QKV_API qkv_status qkv_model_positions(const qkv_model *m, qkv_side side, int64_
  * with "text", "score", "log_p", "cut" and "tokens"; with attention also with "alignment", pairs of places, and "attention",
  * the mean over layers and heads, both empty where none was kept. USAGE for NULL and for a text that is not there; MEMORY. */
 QKV_API qkv_status qkv_translations_json(const qkv_model *m, const qkv_translations *t, int64_t i, int with_attention,
-                                         qkv_text *out);
+                                         qkv_buffer *out);
 
 /* What was generated as a JSON object in *out, which is yours: "text", "tokens", "ids", "log_p" and "finish", which is "end",
  * "stop" or "length". USAGE for NULL; MEMORY. */
-QKV_API qkv_status qkv_generated_json(const qkv_model *m, const qkv_generated *g, qkv_text *out);
+QKV_API qkv_status qkv_generated_json(const qkv_model *m, const qkv_generated *g, qkv_buffer *out);
 
 /* One row of qkv_classify()'s results as text, which is yours, without a newline: the likeliest label, a TAB and its
  * probability; with all every label, the likeliest first; with json an object with "label" and "probabilities". Of a model with
@@ -31,9 +31,9 @@ typedef struct qkv_classified_opts {
     double threshold; /* 0 means 0.5, and a negative number 0 */
     int all, json;
 } qkv_classified_opts;
-QKV_API qkv_status qkv_classified_text(const qkv_model *m, const float *row, int all, int json, qkv_text *out);
+QKV_API qkv_status qkv_classified_text(const qkv_model *m, const float *row, int all, int json, qkv_buffer *out);
 QKV_API qkv_status qkv_classified_text_with(const qkv_model *m, const float *row, const qkv_classified_opts *opts,
-                                            qkv_text *out);
+                                            qkv_buffer *out);
 
 /* What labelled texts are, and what a model says they are. Starts as zero; used again and again. qkv_score_classes() and
  * qkv_classes_text() of <qkv/score.h> make scores of it. */
@@ -51,7 +51,7 @@ QKV_API void qkv_confusion_free(qkv_confusion *c);
 typedef struct qkv_classify_labelled_opts {
     size_t size;
     const qkv_labelled_opts *labelled; /* how the file is read; NULL: all zero, and so is the next */
-    const qkv_reading_opts *reading;
+    const qkv_encoder_opts *reading;
     int64_t batch;                              /* texts to read and classify at a time; 0 means 256: any gives the same */
     void (*note)(void *data, const char *text); /* a sentence about lines that were repaired or left out; NULL: none */
     void *note_data;
@@ -59,10 +59,10 @@ typedef struct qkv_classify_labelled_opts {
     int merge_labels; /* 1: a label may differ from the model's in case and white space */
 } qkv_classify_labelled_opts;
 
-/* Classifies every text of a file or folder of labelled texts, see qkv_labelled_read(), and counts what was said of it: the
+/* Classifies every text of a file or folder of labelled texts, see qkv_read_labelled(), and counts what was said of it: the
  * likeliest class, of equals the first. Texts with a label that the model does not have are left out and counted; when
  * labelled->strict they are FORMAT. UNSUPPORTED for a model without labels, or with one; FORMAT for no text at all, and
- * for none with a label that it has; USAGE for NULL; and the errors of qkv_labelled_read() and qkv_classify(). *out then holds
+ * for none with a label that it has; USAGE for NULL; and the errors of qkv_read_labelled() and qkv_classify(). *out then holds
  * nothing. note is called on the thread of the call. */
 QKV_API qkv_status qkv_classify_labelled(const qkv_model *m, const char *path, const qkv_classify_labelled_opts *opts,
                                          qkv_confusion *out);
@@ -74,7 +74,7 @@ typedef struct qkv_labelled_score {
     int64_t texts, cut;
     int64_t exact; /* of several labels: texts that have just the labels that were said */
     qkv_labels_score labels;
-    qkv_numbers_score numbers;
+    qkv_regression_score numbers;
     int64_t unknown; /* texts with a label that the model does not have: left out */
     void *reserved[3];
 } qkv_labelled_score;
@@ -82,7 +82,7 @@ typedef struct qkv_labelled_score {
 /* text: what was measured as in qkv_labels_text() or qkv_numbers_text(), with json as an object; it is yours. UNSUPPORTED for
  * any other model; FORMAT also for a label that is not a number; else as qkv_classify_labelled(). */
 QKV_API qkv_status qkv_score_labelled(const qkv_model *m, const char *path, const qkv_classify_labelled_opts *opts, int json,
-                                      qkv_labelled_score *out, qkv_text *text);
+                                      qkv_labelled_score *out, qkv_buffer *text);
 
 /* A vector near to another. */
 typedef struct qkv_neighbour {
@@ -97,7 +97,7 @@ QKV_API qkv_status qkv_nearest(const qkv_matrix *vectors, const float *query, in
 
 /* The same as a JSON object in *out, which is yours: "masks", each with its "span" and the "best" of it: "id", "p", "token" and
  * "text". USAGE for NULL; MEMORY. */
-QKV_API qkv_status qkv_filled_json(const qkv_filled *f, qkv_text *out);
+QKV_API qkv_status qkv_filled_json(const qkv_filled *f, qkv_buffer *out);
 
 typedef struct qkv_measure_opts {
     size_t size;
@@ -115,26 +115,26 @@ typedef struct qkv_measured {
 } qkv_measured;
 
 /* The same for all documents of n files, plain or gzip. FORMAT where there is no text; USAGE for NULL and no file; the errors of
- * qkv_documents_read() and those above; *out is untouched then. note is called on the thread of the call. */
+ * qkv_read_documents() and those above; *out is untouched then. note is called on the thread of the call. */
 QKV_API qkv_status qkv_measure_files(const qkv_model *m, const char *const *paths, int n, const qkv_measure_opts *opts,
                                      qkv_measured *out);
 
 /* As lines for people or, with json, as an object with every digit, in *out, which is yours: documents, tokens, bytes,
  * nats / tokens, perplexity, and bits a token and a byte. USAGE for NULL; MEMORY. */
-QKV_API qkv_status qkv_measured_text(const qkv_measured *x, int json, qkv_text *out);
+QKV_API qkv_status qkv_measured_text(const qkv_measured *x, int json, qkv_buffer *out);
 
 /* ---- what a model is ----
  * Family, parameters, files, layers, sizes, tokenizer, what it can do, how it is used, labels: as lines of text or, with json,
  * as an object, in *out, which is yours. folder: where the tokenizer's files are looked for, to be named; NULL: they are not.
  * USAGE for NULL; MEMORY. */
-QKV_API qkv_status qkv_model_describe(const qkv_model *m, const char *folder, int json, qkv_text *out);
+QKV_API qkv_status qkv_model_describe(const qkv_model *m, const char *folder, int json, qkv_buffer *out);
 
 /* ---- two models of one kind, on the same texts: what a model in fewer bits has lost ----
  * A translator is compared by its translations, with the search that its files or the defaults have; a decoder alone by the
  * perplexity of the texts, in windows of 256 tokens; a classifier by the class it finds likeliest; another encoder by its
  * embeddings. What is of another kind is 0. */
 typedef struct qkv_model_comparison {
-    int by;                         /* QKV_ABILITY_TRANSLATE, _GENERATE, _CLASSIFY or _EMBED */
+    int by;                         /* QKV_CAN_TRANSLATE, _GENERATE, _CLASSIFY or _EMBED */
     int has_references;             /* bleu is set */
     int64_t texts;                  /* that were compared */
     double perplexity[2];           /* of the first model, and of the second */
@@ -146,10 +146,10 @@ typedef struct qkv_model_comparison {
 } qkv_model_comparison;
 
 /* n texts that end with a NUL; references: of their translations, NULL: none. Errors as of qkv_translate(), qkv_bleu(),
- * qkv_measure_text(), qkv_classify() and qkv_embed_texts(); USAGE for NULL, no text and models of two kinds. *out is untouched
+ * qkv_log_likelihood(), qkv_classify() and qkv_embed(); USAGE for NULL, no text and models of two kinds. *out is untouched
  * then. The second gives its numbers as lines or, with json, as an object, in *out, which is yours: USAGE for NULL; MEMORY. */
 QKV_API qkv_status qkv_compare_models(const qkv_model *a, const qkv_model *b, const char *const *texts,
                                       const char *const *references, int64_t n, qkv_model_comparison *out);
-QKV_API qkv_status qkv_model_comparison_text(const qkv_model_comparison *c, int json, qkv_text *out);
+QKV_API qkv_status qkv_model_comparison_text(const qkv_model_comparison *c, int json, qkv_buffer *out);
 
 #endif

@@ -69,7 +69,7 @@ static qkv_status put_translation(qkv__out *out, const qkv_model *m, const qkv_t
     return status;
 }
 
-qkv_status qkv_translations_json(const qkv_model *m, const qkv_translations *t, int64_t i, int with_attention, qkv_text *out)
+qkv_status qkv_translations_json(const qkv_model *m, const qkv_translations *t, int64_t i, int with_attention, qkv_buffer *out)
 {
     if (!m || !t || !out || i < 0 || i >= t->n)
         return qkv__fail(QKV_USAGE, "translations: a model, one of its texts and a place for the JSON are needed");
@@ -88,7 +88,7 @@ qkv_status qkv_translations_json(const qkv_model *m, const qkv_translations *t, 
 
 /* ---- what was generated ---- */
 
-qkv_status qkv_generated_json(const qkv_model *m, const qkv_generated *g, qkv_text *out)
+qkv_status qkv_generated_json(const qkv_model *m, const qkv_generated *g, qkv_buffer *out)
 {
     static const char *const finishes[] = { "end", "stop", "length" };
     if (!m || !g || !out || (unsigned)g->finish >= sizeof finishes / sizeof *finishes)
@@ -117,7 +117,7 @@ static void put_filling(qkv__out *out, const qkv_filling *x)
     qkv__out_printf(out, "}");
 }
 
-qkv_status qkv_filled_json(const qkv_filled *f, qkv_text *out)
+qkv_status qkv_filled_json(const qkv_filled *f, qkv_buffer *out)
 {
     if (!f || !out) return qkv__fail(QKV_USAGE, "filled: what was filled in and a place for the JSON are needed");
     qkv__out text = qkv__out_begin(out);

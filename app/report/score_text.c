@@ -19,7 +19,7 @@ typedef struct confusion {
     int64_t classes;
     const char *const *labels;
     qkv_class_score *each;
-    qkv_classes_score all;
+    qkv_class_scores all;
 } confusion;
 
 static int longest_label(const char *const *labels, int64_t n)
@@ -87,7 +87,7 @@ static void put_classes_json(qkv__out *out, const confusion *c)
     put_class_members(out, c->labels, c->each, c->classes);
 }
 
-static qkv_status check_names(const char *const *labels, int64_t classes, const qkv_text *out)
+static qkv_status check_names(const char *const *labels, int64_t classes, const qkv_buffer *out)
 {
     if (!labels || !out) return qkv__fail(QKV_USAGE, "%s: labels and a place for the text are needed", call);
     qkv_status status = QKV_OK;
@@ -96,15 +96,15 @@ static qkv_status check_names(const char *const *labels, int64_t classes, const 
     return status;
 }
 
-static qkv_status check_labels(const int64_t *counts, int64_t classes, const char *const *labels, const qkv_text *out)
+static qkv_status check_labels(const int64_t *counts, int64_t classes, const char *const *labels, const qkv_buffer *out)
 {
-    qkv_classes_score all; /* which refuses what is no matrix */
+    qkv_class_scores all; /* which refuses what is no matrix */
     if (!labels || !out) return check_names(labels, classes, out);
     qkv_status status = qkv_score_classes(counts, classes, NULL, &all);
     return status ? status : check_names(labels, classes, out);
 }
 
-qkv_status qkv_classes_text(const int64_t *counts, int64_t classes, const char *const *labels, int json, qkv_text *out)
+qkv_status qkv_classes_text(const int64_t *counts, int64_t classes, const char *const *labels, int json, qkv_buffer *out)
 {
     confusion c = { .counts = counts, .classes = classes, .labels = labels };
     qkv_status status = check_labels(counts, classes, labels, out);
@@ -129,7 +129,7 @@ static void put_quoted(qkv__out *out, const char *text)
     qkv__out_bytes(out, "\"", 1);
 }
 
-qkv_status qkv_classes_csv(const int64_t *counts, int64_t classes, const char *const *labels, qkv_text *out)
+qkv_status qkv_classes_csv(const int64_t *counts, int64_t classes, const char *const *labels, qkv_buffer *out)
 {
     qkv_status status = check_labels(counts, classes, labels, out);
     if (status) return status;
@@ -158,16 +158,16 @@ static void put_labels(qkv__out *out, const qkv_labels_score *all, const qkv_cla
 }
 
 qkv_status qkv_labels_text(const int64_t *said, const int64_t *is, const int64_t *right, int64_t labels,
-                           const char *const *names, int64_t exact, int64_t texts, int json, qkv_text *out)
+                           const char *const *names, int64_t exact, int64_t texts, int json, qkv_buffer *out)
 {
     qkv_labels_score all;
-    qkv_status status = qkv_score_labels(said, is, right, labels, NULL, &all);
+    qkv_status status = qkv_score_multilabel(said, is, right, labels, NULL, &all);
     if (!status) status = check_names(names, labels, out);
     if (status) return status;
     size_t bytes = (size_t)labels * sizeof(qkv_class_score);
     qkv_class_score *each = qkv__alloc(bytes);
     if (!each) return QKV_MEMORY;
-    qkv_score_labels(said, is, right, labels, each, &all);
+    qkv_score_multilabel(said, is, right, labels, each, &all);
     qkv__out text = qkv__out_begin(out);
     if (json) {
         qkv__out_printf(&text, "{\"texts\": %lld, \"exact\": %lld, \"micro_f1\": %.6f, \"macro_f1\": %.6f, \"classes\": {",
@@ -186,7 +186,7 @@ void qkv__correlation_text(double x, int json, char out[QKV__CORRELATION])
     else snprintf(out, QKV__CORRELATION, json ? "%.6f" : "%.4f", x);
 }
 
-qkv_status qkv_numbers_text(const qkv_numbers_score *s, int json, qkv_text *out)
+qkv_status qkv_numbers_text(const qkv_regression_score *s, int json, qkv_buffer *out)
 {
     if (!s || !out) return qkv__fail(QKV_USAGE, "%s: scores and a place for the text are needed", call);
     char pearson[QKV__CORRELATION], spearman[QKV__CORRELATION];
@@ -231,7 +231,7 @@ static void put_bleu_json(qkv__out *out, const qkv_bleu_score *s)
                     length_ratio(s), (long long)s->hyp_length, (long long)s->ref_length);
 }
 
-qkv_status qkv_bleu_text(const qkv_bleu_score *s, int json, qkv_text *out)
+qkv_status qkv_bleu_text(const qkv_bleu_score *s, int json, qkv_buffer *out)
 {
     if (!s || !out) return qkv__fail(QKV_USAGE, "%s: a score and a place for the text are needed", call);
     qkv__out text = qkv__out_begin(out);
@@ -255,7 +255,7 @@ static void put_chrf_json(qkv__out *out, const qkv_chrf_score *s, int word_order
     qkv__out_printf(out, "}");
 }
 
-qkv_status qkv_chrf_text(const qkv_chrf_score *s, int word_order, int json, qkv_text *out)
+qkv_status qkv_chrf_text(const qkv_chrf_score *s, int word_order, int json, qkv_buffer *out)
 {
     if (!s || !out) return qkv__fail(QKV_USAGE, "%s: a score and a place for the text are needed", call);
     if (word_order < 0 || word_order > 2) return qkv__fail(QKV_USAGE, "%s: n-grams of %d words", call, word_order);

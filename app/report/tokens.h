@@ -6,7 +6,7 @@
 
 /* Ids as a JSON object in *out, which is yours: "ids", with types also "types", "tokens" as the tokenizer's file spells them,
  * "shown" as qkv_tokenizer_show() does, and "spans". USAGE for NULL and ids that the tokenizer does not have; MEMORY. */
-QKV_API qkv_status qkv_ids_json(const qkv_tokenizer *t, const qkv_ids *ids, int with_types, qkv_text *out);
+QKV_API qkv_status qkv_ids_json(const qkv_tokenizer *t, const qkv_ids *ids, int with_types, qkv_buffer *out);
 
 /* ---- lines of tokens, as people read and type them ---- */
 typedef enum qkv_token_style {
@@ -17,7 +17,8 @@ typedef enum qkv_token_style {
 
 /* n ids on a line in *out, which is yours, with a space between them and no newline. USAGE for NULL, an id that the tokenizer
  * does not have and another style; MEMORY. */
-QKV_API qkv_status qkv_tokens_text(const qkv_tokenizer *t, const int32_t *ids, size_t n, qkv_token_style style, qkv_text *out);
+QKV_API qkv_status qkv_tokens_text(const qkv_tokenizer *t, const int32_t *ids, size_t n, qkv_token_style style,
+                                   qkv_buffer *out);
 
 /* And back: the ids of a line, which ends with a NUL. Spaces separate; of raw characters, one where a token must start is the
  * space itself. FORMAT, in a sentence that calls the tokenizer by name, for what is none of its tokens; USAGE for NULL and another

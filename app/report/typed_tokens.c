@@ -13,7 +13,7 @@ static bool is_style(qkv_token_style style) { return (unsigned)style <= QKV_TOKE
 
 /* ---- ids to a line ---- */
 
-static qkv_status put_token(qkv__out *out, const qkv_tokenizer *t, int32_t id, qkv_token_style style, qkv_text *shown)
+static qkv_status put_token(qkv__out *out, const qkv_tokenizer *t, int32_t id, qkv_token_style style, qkv_buffer *shown)
 {
     const char *token = qkv_tokenizer_token(t, id);
     if (style == QKV_TOKEN_STYLE_SHOWN || !token) { /* which refuses an id that is none */
@@ -26,9 +26,9 @@ static qkv_status put_token(qkv__out *out, const qkv_tokenizer *t, int32_t id, q
     return QKV_OK;
 }
 
-qkv_status qkv_tokens_text(const qkv_tokenizer *t, const int32_t *ids, size_t n, qkv_token_style style, qkv_text *out)
+qkv_status qkv_tokens_text(const qkv_tokenizer *t, const int32_t *ids, size_t n, qkv_token_style style, qkv_buffer *out)
 {
-    qkv_text shown = { 0 };
+    qkv_buffer shown = { 0 };
     qkv_status status = QKV_OK;
     if (!t || (n && !ids) || !out || !is_style(style))
         return qkv__fail(QKV_USAGE, "tokens: a tokenizer, ids, a style and a place for the line are needed");
@@ -37,7 +37,7 @@ qkv_status qkv_tokens_text(const qkv_tokenizer *t, const int32_t *ids, size_t n,
         if (i) qkv__out_bytes(&line, " ", 1);
         status = put_token(&line, t, ids[i], style, &shown);
     }
-    qkv_text_free(&shown);
+    qkv_buffer_free(&shown);
     if (!line.status) line.status = status;
     return qkv__out_end(&line);
 }
@@ -47,15 +47,15 @@ qkv_status qkv_tokens_text(const qkv_tokenizer *t, const int32_t *ids, size_t n,
 static int32_t read_token(const qkv_tokenizer *t, const char *word, qkv_token_style style)
 {
     char *end;
-    if (style == QKV_TOKEN_STYLE_RAW) return qkv_tokenizer_find(t, word);
+    if (style == QKV_TOKEN_STYLE_RAW) return qkv_tokenizer_id(t, word);
     if (style == QKV_TOKEN_STYLE_SHOWN) return qkv_tokenizer_find_shown(t, word);
     if (!isdigit((unsigned char)*word)) return -1;
     long id = strtol(word, &end, 10);
-    return *end || id >= qkv_tokenizer_size(t) ? -1 : (int32_t)id;
+    return *end || id >= qkv_tokenizer_vocab_size(t) ? -1 : (int32_t)id;
 }
 
 /* The word at *rest, up to a space, as a text of its own; false after the last. */
-static bool next_word(const char **rest, bool has_spaces, qkv_text *word, qkv_status *status)
+static bool next_word(const char **rest, bool has_spaces, qkv_buffer *word, qkv_status *status)
 {
     const char *begin = *rest + (has_spaces ? 0 : strspn(*rest, " "));
     if (!*begin) return false;
@@ -69,7 +69,7 @@ static bool next_word(const char **rest, bool has_spaces, qkv_text *word, qkv_st
 
 qkv_status qkv_tokens_parse(const qkv_tokenizer *t, const char *line, qkv_token_style style, const char *name, qkv_ids *out)
 {
-    qkv_text word = { 0 };
+    qkv_buffer word = { 0 };
     qkv_status status = QKV_OK;
     if (!t || !line || !name || !out || !is_style(style))
         return qkv__fail(QKV_USAGE, "tokens: a tokenizer, its name, a line and a place for the ids are needed");
@@ -82,7 +82,7 @@ qkv_status qkv_tokens_parse(const qkv_tokenizer *t, const char *line, qkv_token_
             status = qkv__fail(QKV_FORMAT, "\"%.100s\" is no %s of %s", word.data, style == QKV_TOKEN_STYLE_ID ? "id" : "token",
                                name);
     }
-    qkv_text_free(&word);
+    qkv_buffer_free(&word);
     if (status) out->n = 0;
     out->second = out->n;
     return status;

@@ -37,7 +37,7 @@ qkv_status qkv__serve_info(qkv__request *r)
 {
     qkv__put_model_info(&r->answer, r->served->model, r->server->name);
     qkv__put_raw(&r->answer, ",\"example\":");
-    const char *recorded = qkv_model_info_of(r->served->model)->source_language;
+    const char *recorded = qkv_model_get_info(r->served->model)->source_language;
     const char *language = r->server->source_language ? r->server->source_language : recorded;
     qkv_status status = qkv__put_example(&r->answer, r->served->model, language);
     qkv__put_raw(&r->answer, "}\n");

@@ -52,7 +52,7 @@ static void put_log_field(qkv__out *out, const char *text)
         else qkv__out_printf(out, "\\x%02x", (unsigned char)*c);
 }
 
-qkv_status qkv_access_text(const qkv_access *a, int64_t when, qkv_text *out)
+qkv_status qkv_access_text(const qkv_access *a, int64_t when, qkv_buffer *out)
 {
     char date[32] = "-";
     struct tm utc;
@@ -98,7 +98,7 @@ static const char *host_of(const qkv_server *s, char *address, size_t room)
 }
 
 /* Signs of a token that mean something in an address are written by their number. */
-qkv_status qkv_server_address(const qkv_server *s, qkv_text *out)
+qkv_status qkv_server_address(const qkv_server *s, qkv_buffer *out)
 {
     if (!s || !out) return qkv__fail(QKV_USAGE, "address: a server and a place for its address are needed");
     char own[64];

@@ -20,7 +20,7 @@ static qkv_status check_choice(const json_t *body, bool *no_tools)
     return QKV_OK;
 }
 
-static qkv_status encode_prompt_text(const qkv__served *s, const qkv_text *text, qkv__prompts *p)
+static qkv_status encode_prompt_text(const qkv__served *s, const qkv_buffer *text, qkv__prompts *p)
 {
     qkv_ids ids = { 0 };
     qkv_encode_opts o = QKV_OPTS(qkv_encode_opts);
@@ -40,7 +40,7 @@ static qkv_status encode_prompt_text(const qkv__served *s, const qkv_text *text,
 qkv_status qkv__get_chat_prompt(const qkv__served *s, json_t *body, qkv__prompts *p)
 {
     json_t *messages = json_object_get(body, "messages"), *tools = json_object_get(body, "tools");
-    qkv_text text = { 0 };
+    qkv_buffer text = { 0 };
     bool no_tools = false;
     if (!s->chat.template) return qkv__fail(QKV_USAGE, "%s", s->no_chat ? s->no_chat : "the model has no chat template");
     if (tools && !json_is_null(tools) && !json_is_array(tools)) return qkv__fail(QKV_USAGE, "\"tools\" must be an array");
@@ -48,7 +48,7 @@ qkv_status qkv__get_chat_prompt(const qkv__served *s, json_t *body, qkv__prompts
     if (!status) status = qkv__chat_messages_settle(messages);
     if (!status) status = qkv__chat_format_render(&s->chat, messages, no_tools ? NULL : tools, true, 0, &text);
     if (!status) status = encode_prompt_text(s, &text, p);
-    qkv_text_free(&text);
+    qkv_buffer_free(&text);
     return status;
 }
 
@@ -65,7 +65,7 @@ qkv_status qkv__get_chat_logprobs(const json_t *body, int64_t *n)
 
 /* ---- the answer ---- */
 
-void qkv__put_chat_message(qkv__json *j, const qkv_text *text, bool streams, bool is_begun)
+void qkv__put_chat_message(qkv__json *j, const qkv_buffer *text, bool streams, bool is_begun)
 {
     const bool is_last = streams && is_begun && !text->length;
     qkv__put_raw(j, streams ? "{\"delta\":{" : "{\"message\":{");

@@ -41,7 +41,7 @@ qkv_status qkv__chat_messages_settle(json_t *messages)
 }
 
 qkv_status qkv__chat_format_render(const qkv__chat_format *f, const json_t *messages, const json_t *tools, bool answers,
-                                   int64_t now, qkv_text *out)
+                                   int64_t now, qkv_buffer *out)
 {
     bool has_tools = json_array_size(tools) > 0;
     char *talk = json_dumps(messages, JSON_ENCODE_ANY), *known = has_tools ? json_dumps(tools, 0) : NULL;

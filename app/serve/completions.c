@@ -41,7 +41,7 @@ typedef struct completion {
     qkv__json event;
     int64_t index;
     bool is_echoed, is_begun; /* the prompt was told; an event of the answer was */
-    qkv_text echoed;          /* the prompt as text */
+    qkv_buffer echoed;        /* the prompt as text */
     qkv__logprobs logprobs;
     int64_t told; /* tokens whose log-probabilities were told, the prompt's counted */
 } completion;
@@ -130,7 +130,7 @@ static qkv_status get_stream(completion *c, const json_t *body)
 
 static qkv_status get_completion(completion *c, json_t *body)
 {
-    const qkv_transformer_opts *t = qkv_transformer_options(qkv_model_transformer(c->served->model));
+    const qkv_config *t = qkv_transformer_options(qkv_model_transformer(c->served->model));
     const int64_t vocabulary = t->target_vocabulary ? t->target_vocabulary : t->vocabulary;
     qkv_status status = c->is_chat ? qkv__get_chat_prompt(c->served, body, &c->prompts)
                                    : qkv__get_prompts(body, "prompt", MOST_TEXTS, vocabulary, &c->prompts);
@@ -174,7 +174,7 @@ static void put_log_p(completion *c, qkv__json *j, int64_t to)
 }
 
 /* finish NULL: it goes on. The text is that of the tokens up to `to`, or of most of them. */
-static void put_choice(completion *c, qkv__json *j, const qkv_text *text, int64_t to, const char *finish)
+static void put_choice(completion *c, qkv__json *j, const qkv_buffer *text, int64_t to, const char *finish)
 {
     if (c->is_chat) qkv__put_chat_message(j, text, c->streams, c->is_begun);
     else {
@@ -212,26 +212,26 @@ static int64_t tokens_so_far(const completion *c) { return c->made.n_prompt + c-
 static qkv_status find_echo(completion *c)
 {
     const qkv__prompt *p = &c->prompts.all[c->index / c->samples];
-    qkv_text bytes = { 0 };
-    qkv__text_clear(&c->echoed);
-    if (!p->ids) return qkv__text_put(&c->echoed, p->text, p->length);
+    qkv_buffer bytes = { 0 };
+    qkv__buffer_clear(&c->echoed);
+    if (!p->ids) return qkv__buffer_put(&c->echoed, p->text, p->length);
     qkv_status status = qkv_tokenizer_decode(qkv_model_target_tokenizer(c->served->model), p->ids, (size_t)p->n_ids, 0, &bytes);
     if (!status) status = qkv_utf8_repair(bytes.data, bytes.length, &c->echoed);
-    qkv_text_free(&bytes);
+    qkv_buffer_free(&bytes);
     return status;
 }
 
 static qkv_status put_whole_text(completion *c, qkv__json *j)
 {
-    qkv__text_clear(&c->echoed);
+    qkv__buffer_clear(&c->echoed);
     qkv_status status = c->echo ? find_echo(c) : QKV_OK;
-    if (!status) status = qkv__text_put(&c->echoed, c->made.text.data, c->made.text.length);
+    if (!status) status = qkv__buffer_put(&c->echoed, c->made.text.data, c->made.text.length);
     if (c->index) qkv__put_raw(j, ",");
     if (!status) put_choice(c, j, &c->echoed, tokens_so_far(c), finish_word(c->made.finish));
     return status;
 }
 
-static qkv_status put_event(completion *c, const qkv_text *text, int64_t to, const char *finish)
+static qkv_status put_event(completion *c, const qkv_buffer *text, int64_t to, const char *finish)
 {
     put_head(c, &c->event);
     put_choice(c, &c->event, text, to, finish);
@@ -253,13 +253,13 @@ static qkv_status put_completion_piece(void *data, const char *piece, size_t len
     completion *c = data;
     if (!c->stream) return QKV_OK;
     qkv_status status = put_echo(c);
-    const qkv_text text = { .data = (char *)(uintptr_t)piece, .length = length };
+    const qkv_buffer text = { .data = (char *)(uintptr_t)piece, .length = length };
     return status ? status : put_event(c, &text, tokens_so_far(c), NULL);
 }
 
 static qkv_status put_last_event(completion *c)
 {
-    static const qkv_text nothing = { 0 };
+    static const qkv_buffer nothing = { 0 };
     qkv_status status = put_echo(c);
     return status ? status : put_event(c, &nothing, tokens_so_far(c), finish_word(c->made.finish));
 }
@@ -323,8 +323,8 @@ static void release_completion(void *data)
 {
     completion *c = data;
     qkv_generated_free(&c->made);
-    qkv_text_free(&c->event.text);
-    qkv_text_free(&c->echoed);
+    qkv_buffer_free(&c->event.text);
+    qkv_buffer_free(&c->echoed);
     qkv__logprobs_free(&c->logprobs);
     qkv__prompts_free(&c->prompts);
     qkv__release(c, sizeof *c);

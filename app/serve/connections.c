@@ -86,7 +86,7 @@ qkv_status qkv__connections_begin(qkv__connections *l, int timeout, int most_of_
     pthread_mutex_init(&l->lock, NULL);
     l->patience = (int64_t)timeout * 1000;
     l->most_of_address = most_of_address;
-    l->most[QKV__TURN_MODEL] = qkv_threads() > LEAST_TURNS ? qkv_threads() : LEAST_TURNS;
+    l->most[QKV__TURN_MODEL] = qkv_num_threads() > LEAST_TURNS ? qkv_num_threads() : LEAST_TURNS;
     l->most[QKV__TURN_BATCH] = batch;
     l->is_watching = !pthread_create(&l->watch, NULL, watch, l);
     return l->is_watching ? QKV_OK : qkv__fail(QKV_MEMORY, "serve: a thread could not be had");

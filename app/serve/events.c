@@ -43,7 +43,7 @@ qkv_status qkv__events_put(struct qkv__events *s, qkv__json *event)
     if (!status) s->has_begun = true;
     pthread_cond_broadcast(&s->changed);
     pthread_mutex_unlock(&s->lock);
-    qkv__text_clear(&event->text);
+    qkv__buffer_clear(&event->text);
     return status;
 }
 
@@ -55,7 +55,7 @@ static void put_end(struct qkv__events *s)
         qkv__put_error(&error, 500, s->sentence);
         if (!error.status) put_event(&s->waiting, &error);
     } else if (!s->status) qkv__put_raw(&s->waiting, "data: [DONE]\n\n");
-    qkv_text_free(&error.text);
+    qkv_buffer_free(&error.text);
 }
 
 static void *send_events(void *data)
@@ -92,7 +92,7 @@ static ssize_t send_some(void *data, uint64_t at, char *to, size_t room)
     s->sent += n;
     s->all_sent += n;
     if (n && !has_bytes(s)) {
-        qkv__text_clear(&s->waiting.text);
+        qkv__buffer_clear(&s->waiting.text);
         s->sent = 0;
     }
     bool failed = s->waiting.status != QKV_OK;
@@ -124,7 +124,7 @@ static qkv_status begin_events(struct qkv__events *s, qkv__request *r)
 static void release_events(struct qkv__events *s)
 {
     s->release(s->data);
-    qkv_text_free(&s->waiting.text);
+    qkv_buffer_free(&s->waiting.text);
     pthread_cond_destroy(&s->changed);
     pthread_mutex_destroy(&s->lock);
     qkv__release(s, sizeof *s);

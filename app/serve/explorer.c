@@ -38,8 +38,8 @@ static double bytes_of_weights(const writing *w)
     for (int kind = 0; kind < QKV_ATTENTION_KINDS; kind++) {
         if (!has_kind(w, kind)) continue;
         double maps = (double)count_of_maps(w->layer, w->a->layers[kind]) * count_of_maps(w->head, w->a->heads) + 1;
-        bytes += maps * sizeof(float) * (double)qkv_attention_capture_rows(w->a, (qkv_attention_kind)kind)->n *
-                 (double)qkv_attention_capture_columns(w->a, (qkv_attention_kind)kind)->n;
+        bytes += maps * sizeof(float) * (double)qkv_attention_rows(w->a, (qkv_attention_kind)kind)->n *
+                 (double)qkv_attention_columns(w->a, (qkv_attention_kind)kind)->n;
     }
     return bytes;
 }
@@ -68,7 +68,7 @@ static qkv_status check_explorer_options(const writing *w)
 
 /* ---- the overview ---- */
 
-static const qkv_text *text_of(const writing *w) { return &w->a->work->text; }
+static const qkv_buffer *text_of(const writing *w) { return &w->a->work->text; }
 
 /* The ids of what was chosen, the end not among them. */
 static void put_target_ids(writing *w)
@@ -269,6 +269,6 @@ qkv_status qkv_explorer_write(const char *path, const qkv_model *m, const qkv_at
     writing w = { .m = m, .a = a, .kind = kind, .layer = layer, .head = head };
     qkv_status status = make_page(&w);
     if (!status) status = qkv_file_write(path, w.j.text.data, w.j.text.length);
-    qkv_text_free(&w.j.text);
+    qkv_buffer_free(&w.j.text);
     return status;
 }

@@ -13,10 +13,10 @@ static int digit(char c)
     return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-static qkv_status decode_form(const char *text, size_t length, qkv_text *out)
+static qkv_status decode_form(const char *text, size_t length, qkv_buffer *out)
 {
-    qkv__text_clear(out);
-    qkv_status status = qkv__text_put(out, "", 0);
+    qkv__buffer_clear(out);
+    qkv_status status = qkv__buffer_put(out, "", 0);
     for (size_t i = 0; i < length && !status; i++) {
         char c = text[i] == '+' ? ' ' : text[i];
         if (c == '%') {
@@ -25,16 +25,16 @@ static qkv_status decode_form(const char *text, size_t length, qkv_text *out)
             c = (char)(high * 16 + low);
             i += 2;
         }
-        status = qkv__text_put(out, &c, 1);
+        status = qkv__buffer_put(out, &c, 1);
     }
     return status;
 }
 
-static qkv_status add_field(json_t *object, const qkv_text *name, const qkv_text *value)
+static qkv_status add_field(json_t *object, const qkv_buffer *name, const qkv_buffer *value)
 {
-    if (memchr(name->data, '\0', name->length) || qkv_utf8_check(name->data, name->length) < name->length)
+    if (memchr(name->data, '\0', name->length) || qkv_utf8_valid(name->data, name->length) < name->length)
         return qkv__fail(QKV_FORMAT, "the form has a field whose name is not text");
-    if (qkv_utf8_check(value->data, value->length) < value->length)
+    if (qkv_utf8_valid(value->data, value->length) < value->length)
         return qkv__fail(QKV_FORMAT, "the form's field \"%s\" is not UTF-8", name->data);
     if (json_object_get(object, name->data)) return qkv__fail(QKV_FORMAT, "the form has the field \"%s\" twice", name->data);
     return json_object_set_new(object, name->data, json_stringn(value->data, value->length))
@@ -44,12 +44,12 @@ static qkv_status add_field(json_t *object, const qkv_text *name, const qkv_text
 
 static qkv_status add_encoded(json_t *object, const char *name, size_t name_length, const char *value, size_t value_length)
 {
-    qkv_text own_name = { 0 }, own_value = { 0 };
+    qkv_buffer own_name = { 0 }, own_value = { 0 };
     qkv_status status = decode_form(name, name_length, &own_name);
     if (!status) status = decode_form(value, value_length, &own_value);
     if (!status) status = add_field(object, &own_name, &own_value);
-    qkv_text_free(&own_name);
-    qkv_text_free(&own_value);
+    qkv_buffer_free(&own_name);
+    qkv_buffer_free(&own_value);
     return status;
 }
 
@@ -140,12 +140,12 @@ static qkv_status add_part(json_t *object, const char *part, size_t length)
         find_parameter(part + at, end - at, "name", &name, &name_length);
     }
     if (!name) return qkv__fail(QKV_FORMAT, "a part of the form has no name");
-    qkv_text own_name = { 0 }, value = { 0 };
-    qkv_status status = qkv__text_put(&own_name, name, name_length);
-    if (!status) status = qkv__text_put(&value, headers_end + 4, length - headers - 4);
+    qkv_buffer own_name = { 0 }, value = { 0 };
+    qkv_status status = qkv__buffer_put(&own_name, name, name_length);
+    if (!status) status = qkv__buffer_put(&value, headers_end + 4, length - headers - 4);
     if (!status) status = add_field(object, &own_name, &value);
-    qkv_text_free(&own_name);
-    qkv_text_free(&value);
+    qkv_buffer_free(&own_name);
+    qkv_buffer_free(&value);
     return status;
 }
 

@@ -4,7 +4,7 @@
 enum { MOST_BEST = 16, MOST_ANSWER = 512 };
 
 /* A result as the library writes it, of texts in an array one of "results". */
-static void put_result(qkv__json *j, const qkv__strings *given, int64_t i, const qkv_text *object)
+static void put_result(qkv__json *j, const qkv__strings *given, int64_t i, const qkv_buffer *object)
 {
     if (given->is_array) qkv__put_raw(j, i ? "," : "{\"results\":[");
     qkv__put_bytes(j, object->data, object->length);
@@ -14,10 +14,10 @@ static void put_result(qkv__json *j, const qkv__strings *given, int64_t i, const
 
 qkv_status qkv__serve_tags(qkv__request *r)
 {
-    const qkv_reading_opts opts = { .each_step = qkv__request_step, .each_step_data = r };
+    const qkv_encoder_opts opts = { .each_step = qkv__request_step, .each_step_data = r };
     qkv__strings given;
     qkv_tagged found = { 0 };
-    qkv_text object = { 0 };
+    qkv_buffer object = { 0 };
     bool words = false;
     qkv_status status = qkv__need_strings(r->body, "text", &given);
     if (!status) status = qkv__get_flag(r->body, "words", &words);
@@ -28,7 +28,7 @@ qkv_status qkv__serve_tags(qkv__request *r)
         if (!status) put_result(&r->answer, &given, i, &object);
     }
     qkv_tagged_free(&found);
-    qkv_text_free(&object);
+    qkv_buffer_free(&object);
     return status;
 }
 
@@ -58,7 +58,7 @@ qkv_status qkv__serve_answers(qkv__request *r)
     qkv_answer_opts opts = { .each_step = qkv__request_step, .each_step_data = r };
     qkv__strings given;
     qkv_answers found = { 0 };
-    qkv_text object = { 0 };
+    qkv_buffer object = { 0 };
     const char *context = NULL;
     size_t length = 0;
     qkv_status status = qkv__need_strings(r->body, "question", &given);
@@ -70,7 +70,7 @@ qkv_status qkv__serve_answers(qkv__request *r)
         if (!status) put_result(&r->answer, &given, i, &object);
     }
     qkv_answers_free(&found);
-    qkv_text_free(&object);
+    qkv_buffer_free(&object);
     return status;
 }
 
@@ -94,7 +94,7 @@ static void put_ranked(qkv__json *j, const qkv__strings *passages, const qkv_ran
 
 qkv_status qkv__serve_ranks(qkv__request *r)
 {
-    const qkv_reading_opts opts = { .each_step = qkv__request_step, .each_step_data = r };
+    const qkv_encoder_opts opts = { .each_step = qkv__request_step, .each_step_data = r };
     qkv__strings passages;
     qkv_ranked best[QKV__TEXTS];
     const char *query = NULL;

@@ -70,21 +70,21 @@ static int32_t entity_at(const char *text, size_t length, size_t *used)
 }
 
 /* An unknown entity is copied: the document has it too. */
-qkv_status qkv__html_put_text(qkv_text *out, const char *text, size_t length)
+qkv_status qkv__html_put_text(qkv_buffer *out, const char *text, size_t length)
 {
     qkv_status status = QKV_OK;
     for (size_t at = 0, next; at < length && !status; at = next) {
         for (next = at; next < length && !strchr("&<>", text[next]);) next++;
         if (next < length && !text[next]) next++; /* strchr() finds a NUL */
-        status = qkv__text_put(out, text + at, next - at);
+        status = qkv__buffer_put(out, text + at, next - at);
         if (status || next == length || !strchr("&<>", text[next]) || !text[next]) continue;
         const char c = text[next];
         size_t n = 1;
         while (c == '&' && next + n < length && n <= MOST_NAME && isalnum((unsigned char)text[next + n])) n++;
         const bool is_unknown = n > 1 && next + n < length && text[next + n] == ';' && isalpha((unsigned char)text[next + 1]) &&
                                 named_character(text + next + 1, n - 1) < 0;
-        if (is_unknown) status = qkv__text_put(out, "&", 1);
-        else status = c == '&' ? qkv__text_put(out, "&amp;", 5) : qkv__text_put(out, c == '<' ? "&lt;" : "&gt;", 4);
+        if (is_unknown) status = qkv__buffer_put(out, "&", 1);
+        else status = c == '&' ? qkv__buffer_put(out, "&amp;", 5) : qkv__buffer_put(out, c == '<' ? "&lt;" : "&gt;", 4);
         next++;
     }
     return status;
@@ -180,7 +180,7 @@ static qkv_status end_piece(scan *s, const char *markup_end, size_t text, size_t
 /* The text without entities, and where line breaks mean nothing without them. */
 static qkv_status put_plain(scan *s, const char *at, const char *end)
 {
-    qkv_text *out = &s->h->texts;
+    qkv_buffer *out = &s->h->texts;
     qkv_status status = QKV_OK;
     while (at < end && !status) {
         const char *next = at;
@@ -188,13 +188,13 @@ static qkv_status put_plain(scan *s, const char *at, const char *end)
         bool has_break = false;
         for (; next < end && is_blank(*next); next++) has_break |= *next == '\n' || *next == '\r';
         if (next > at)
-            status = has_break && !s->kept_lines ? qkv__text_put(out, " ", 1) : qkv__text_put(out, at, (size_t)(next - at));
+            status = has_break && !s->kept_lines ? qkv__buffer_put(out, " ", 1) : qkv__buffer_put(out, at, (size_t)(next - at));
         else {
             const int32_t c = *at == '&' ? entity_at(at, (size_t)(end - at), &used) : -1;
             next = at + (c < 0 ? 1 : used);
             utf8proc_uint8_t character[4];
-            status = c < 0 ? qkv__text_put(out, at, 1)
-                           : qkv__text_put(out, character, (size_t)utf8proc_encode_char(c, character));
+            status = c < 0 ? qkv__buffer_put(out, at, 1)
+                           : qkv__buffer_put(out, character, (size_t)utf8proc_encode_char(c, character));
         }
         at = next;
     }
@@ -248,7 +248,7 @@ static void pass_tag(scan *s, const tag *x)
 qkv_status qkv__html_add(qkv__html *h, const char *document, size_t length, int64_t most)
 {
     scan s = { .h = h, .at = document, .end = document + length, .markup = document, .most = most };
-    qkv_status status = qkv__text_put(&h->texts, "", 0);
+    qkv_status status = qkv__buffer_put(&h->texts, "", 0);
     while (s.at < s.end && !status) {
         tag x = { 0 };
         const char *stop = s.at;
@@ -261,7 +261,7 @@ qkv_status qkv__html_add(qkv__html *h, const char *document, size_t length, int6
 
 void qkv__html_free(qkv__html *h)
 {
-    qkv_text_free(&h->texts);
+    qkv_buffer_free(&h->texts);
     qkv__release(h->pieces, h->bytes);
     *h = (qkv__html){ 0 };
 }

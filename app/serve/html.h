@@ -15,7 +15,7 @@ typedef struct qkv__html_piece {
 
 /* The pieces of one document or several, one after the other. Starts as zero. */
 typedef struct qkv__html {
-    qkv_text texts; /* of all pieces, without entities */
+    qkv_buffer texts; /* of all pieces, without entities */
     qkv__html_piece *pieces;
     int64_t n;
     size_t bytes;
@@ -29,6 +29,6 @@ qkv_status qkv__html_add(qkv__html *h, const char *document, size_t length, int6
 void qkv__html_free(qkv__html *h);
 
 /* Adds text to `out`, with entities for &, < and >. MEMORY. */
-qkv_status qkv__html_put_text(qkv_text *out, const char *text, size_t length);
+qkv_status qkv__html_put_text(qkv_buffer *out, const char *text, size_t length);
 
 #endif

@@ -20,9 +20,9 @@ static const qkv__route routes[] = {
     { "/translate", .is_post = true, .jobs = QKV__TRANSLATES, .is_libre = true, .turn = QKV__TURN_BATCH,
       .answer = qkv__serve_translation },
     { "/classify", .is_post = true, .jobs = QKV__CLASSIFIES, .turn = QKV__TURN_BATCH, .answer = qkv__serve_classes },
-    { "/tag", .is_post = true, .can = QKV_ABILITY_TAG, .answer = qkv__serve_tags },
-    { "/answer", .is_post = true, .can = QKV_ABILITY_ANSWER, .answer = qkv__serve_answers },
-    { "/rank", .is_post = true, .can = QKV_ABILITY_RANK, .answer = qkv__serve_ranks },
+    { "/tag", .is_post = true, .can = QKV_CAN_TAG, .answer = qkv__serve_tags },
+    { "/answer", .is_post = true, .can = QKV_CAN_ANSWER, .answer = qkv__serve_answers },
+    { "/rank", .is_post = true, .can = QKV_CAN_RANK, .answer = qkv__serve_ranks },
     { "/v1/completions", .is_post = true, .jobs = QKV__GENERATES, .turn = QKV__TURN_BATCH, .answer = qkv__serve_completions },
     { "/v1/chat/completions", .is_post = true, .jobs = QKV__GENERATES, .turn = QKV__TURN_BATCH, .answer = qkv__serve_chat },
     { "/v1/embeddings", .is_post = true, .jobs = QKV__TRANSLATES | QKV__CLASSIFIES | QKV__ENCODES, .takes_large = true,
@@ -44,7 +44,7 @@ void qkv__refuse(qkv__request *r, unsigned status, const char *format, ...)
 
 void qkv__put_error(qkv__json *j, unsigned status, const char *sentence)
 {
-    qkv_text text = { 0 };
+    qkv_buffer text = { 0 };
     if (!j->status) j->status = qkv_utf8_repair(sentence, strlen(sentence), &text);
     qkv__put_raw(j, "{\"error\":{\"message\":");
     qkv__put_string(j, text.data, text.length);
@@ -52,18 +52,18 @@ void qkv__put_error(qkv__json *j, unsigned status, const char *sentence)
     qkv__put_raw(j, ",\"code\":");
     qkv__put_whole(j, status);
     qkv__put_raw(j, "}}");
-    qkv_text_free(&text);
+    qkv_buffer_free(&text);
 }
 
 /* {"error": "the sentence"} */
 static void put_libre_error(qkv__json *j, const char *sentence)
 {
-    qkv_text text = { 0 };
+    qkv_buffer text = { 0 };
     j->status = qkv_utf8_repair(sentence, strlen(sentence), &text);
     qkv__put_raw(j, "{\"error\":");
     qkv__put_string(j, text.data, text.length);
     qkv__put_raw(j, "}");
-    qkv_text_free(&text);
+    qkv_buffer_free(&text);
 }
 
 static void add_headers(const qkv__request *r, struct MHD_Response *response, unsigned status)
@@ -103,7 +103,7 @@ static enum MHD_Result reply(qkv__request *r, unsigned status)
 
 static enum MHD_Result reply_error(qkv__request *r, unsigned status, const char *sentence)
 {
-    qkv_text_free(&r->answer.text);
+    qkv_buffer_free(&r->answer.text);
     r->answer.status = QKV_OK;
     if (r->route && r->route->is_libre) put_libre_error(&r->answer, sentence);
     else qkv__put_error(&r->answer, status, sentence);
@@ -116,7 +116,7 @@ static enum MHD_Result reply_error(qkv__request *r, unsigned status, const char 
 static qkv_status read_json(qkv__request *r)
 {
     json_error_t error;
-    size_t good = qkv_utf8_check(r->received.data, r->received.length);
+    size_t good = qkv_utf8_valid(r->received.data, r->received.length);
     if (good < r->received.length) return qkv__fail(QKV_FORMAT, "byte %zu of the body is not UTF-8", good + 1);
     r->body = json_loadb(r->received.data, r->received.length, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &error);
     if (!r->body && json_error_code(&error) == json_error_out_of_memory) return qkv__fail(QKV_MEMORY, "out of memory");
@@ -125,7 +125,7 @@ static qkv_status read_json(qkv__request *r)
     return json_is_object(r->body) ? QKV_OK : qkv__fail(QKV_FORMAT, "the body must be a JSON object");
 }
 
-static bool looks_like_json(const qkv_text *text)
+static bool looks_like_json(const qkv_buffer *text)
 {
     size_t at = 0;
     while (at < text->length && strchr(" \t\r\n", text->data[at])) at++;
@@ -153,7 +153,7 @@ static qkv_status read_body(qkv__request *r)
     else if (r->received.length) status = is_json && r->body_kind != QKV__MULTIPART ? read_json(r) : read_form(r);
     else if (!(r->body = json_object())) status = qkv__fail(QKV_MEMORY, "out of memory");
     if (!status && is_libre) status = qkv__query_read(r->connection, r->body);
-    qkv_text_free(&r->received);
+    qkv_buffer_free(&r->received);
     if (!status) qkv__check_key(r);
     return status;
 }
@@ -164,8 +164,8 @@ static qkv_status receive(qkv__request *r, const char *bytes, size_t size)
     if (r->size > qkv__most_bytes(r))
         qkv__refuse(r, MHD_HTTP_CONTENT_TOO_LARGE, "a body has at most %zu bytes", qkv__most_bytes(r));
     else if (r->size > r->server->max_request && !r->refused && !r->link->reserved) qkv__reserve_body(r, qkv__most_bytes(r));
-    if (r->refused) qkv_text_free(&r->received);
-    return r->refused || !r->route->is_post ? QKV_OK : qkv__text_put(&r->received, bytes, size);
+    if (r->refused) qkv_buffer_free(&r->received);
+    return r->refused || !r->route->is_post ? QKV_OK : qkv__buffer_put(&r->received, bytes, size);
 }
 
 /* ---- from the first line to the end ---- */
@@ -317,8 +317,8 @@ void qkv__completed(void *server, struct MHD_Connection *c, void **request, enum
     if (r->is_busy) qkv__link_idle(&s->connections, r->link);
     qkv__link_reserve(&s->connections, r->link, 0, 0);
     json_decref(r->body);
-    qkv_text_free(&r->received);
-    qkv_text_free(&r->answer.text);
+    qkv_buffer_free(&r->received);
+    qkv_buffer_free(&r->answer.text);
     qkv__served_leave(s, r->served);
     qkv__release(r, sizeof *r);
 }

@@ -218,7 +218,8 @@ static qkv_status put_model_files(packing *p, const char *inside)
     qkv__names_free(&names);
     if (status || p->bits != 8 || *inside) return status;
     /* What was saved in 8 bits is the model alone. */
-    if (snprintf(folder, sizeof folder, "%s/" QKV__EXAMPLES, p->folder) >= MOST_PATH || !qkv__file_exists(folder)) return status;
+    if (snprintf(folder, sizeof folder, "%s/" QKV__EXAMPLES, p->folder) >= MOST_PATH || !qkv__file_exists(folder))
+        return status;
     put_file_name(p, inside, QKV__EXAMPLES);
     return put_file(p, folder, TO_BE_PACKED);
 }
@@ -344,6 +345,6 @@ qkv_status qkv_page_write(const char *path, const char *folder, const qkv_page_o
     if (!status) status = make_live_page(&p);
     if (!status) status = qkv_file_write(path, p.j.text.data, p.j.text.length);
     remove_made(&p);
-    qkv_text_free(&p.j.text);
+    qkv_buffer_free(&p.j.text);
     return status;
 }

@@ -9,20 +9,20 @@ void qkv__logprobs_begin(qkv__logprobs *l) { l->characters = 0; }
 
 void qkv__logprobs_free(qkv__logprobs *l)
 {
-    qkv_text_free(&l->shorter);
-    qkv_text_free(&l->longer);
-    for (int i = 0; i <= QKV__TOP; i++) qkv_text_free(&l->keys[i]);
+    qkv_buffer_free(&l->shorter);
+    qkv_buffer_free(&l->longer);
+    for (int i = 0; i <= QKV__TOP; i++) qkv_buffer_free(&l->keys[i]);
 }
 
 /* ---- tokens as text ---- */
 
-static qkv_status spell_bytes(const char *bytes, size_t length, qkv_text *out)
+static qkv_status spell_bytes(const char *bytes, size_t length, qkv_buffer *out)
 {
     char hex[8];
-    qkv_status status = qkv__text_put(out, "bytes:", 6);
+    qkv_status status = qkv__buffer_put(out, "bytes:", 6);
     for (size_t i = 0; i < length && !status; i++) {
         snprintf(hex, sizeof hex, "\\x%02x", (unsigned char)bytes[i]);
-        status = qkv__text_put(out, hex, 4);
+        status = qkv__buffer_put(out, hex, 4);
     }
     return status;
 }
@@ -42,17 +42,17 @@ qkv_status qkv__find_token_piece(qkv__logprobs *l, const qkv_tokenizer *t, int32
 }
 
 /* A model may have more ids than its tokenizer has tokens: those add nothing. */
-static qkv_status spell_token(qkv__logprobs *l, const qkv_tokenizer *t, int32_t before, int32_t id, qkv_text *out)
+static qkv_status spell_token(qkv__logprobs *l, const qkv_tokenizer *t, int32_t before, int32_t id, qkv_buffer *out)
 {
     const char *piece;
     size_t length;
-    qkv__text_clear(out);
+    qkv__buffer_clear(out);
     l->of_token = 0;
-    qkv_status status = qkv__text_put(out, "", 0);
-    if (status || id >= qkv_tokenizer_size(t)) return status;
+    qkv_status status = qkv__buffer_put(out, "", 0);
+    if (status || id >= qkv_tokenizer_vocab_size(t)) return status;
     if ((status = qkv__find_token_piece(l, t, before, id, &piece, &length))) return status;
     for (size_t i = 0; i < length; i++) l->of_token += ((unsigned char)piece[i] & 0xC0) != 0x80;
-    return qkv_utf8_check(piece, length) == length ? qkv__text_put(out, piece, length) : spell_bytes(piece, length, out);
+    return qkv_utf8_valid(piece, length) == length ? qkv__buffer_put(out, piece, length) : spell_bytes(piece, length, out);
 }
 
 /* ---- one token ---- */
@@ -146,7 +146,7 @@ void qkv__put_logprobs(qkv__json *j, qkv__logprobs *l, const qkv_tokenizer *t, c
     qkv__put_bytes(j, offsets.text.data, offsets.text.length);
     qkv__put_raw(j, "]}");
     if (!j->status) j->status = offsets.status;
-    qkv_text_free(&offsets.text);
+    qkv_buffer_free(&offsets.text);
 }
 
 /* ---- as chats have it ---- */

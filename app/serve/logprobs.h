@@ -13,7 +13,7 @@ typedef struct qkv__logprobs {
     int64_t characters; /* of the tokens that were told */
     int64_t of_token;   /* that begin in the token that was spelled last */
     size_t begin;       /* of its bytes in `longer` */
-    qkv_text shorter, longer, keys[QKV__TOP + 1];
+    qkv_buffer shorter, longer, keys[QKV__TOP + 1];
 } qkv__logprobs;
 void qkv__logprobs_begin(qkv__logprobs *l);
 void qkv__logprobs_free(qkv__logprobs *l);

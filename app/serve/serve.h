@@ -47,7 +47,7 @@ typedef struct qkv_access {
 /* A line of an access log without its newline, in *out, which is yours: when (seconds since 1970) in UTC, address, method, path,
  * status, bytes and milliseconds, a space between them. What could end or fake a field is written like \x20. USAGE for NULL;
  * MEMORY. */
-QKV_API qkv_status qkv_access_text(const qkv_access *a, int64_t when, qkv_text *out);
+QKV_API qkv_status qkv_access_text(const qkv_access *a, int64_t when, qkv_buffer *out);
 
 typedef struct qkv_server_opts {
     size_t size;
@@ -98,7 +98,7 @@ QKV_API int qkv_server_port(const qkv_server *s);
 /* The address for a browser, such as http://127.0.0.1:8080, in *out, which is yours. A server on all addresses gets the address of
  * this machine in its network, or loopback without a network. With a token it ends with "/#token=TOKEN", which browsers keep to
  * themselves. USAGE for NULL; MEMORY. */
-QKV_API qkv_status qkv_server_address(const qkv_server *s, qkv_text *out);
+QKV_API qkv_status qkv_server_address(const qkv_server *s, qkv_buffer *out);
 
 /* Loads the folder again soon, changed or not, on the server's own thread; nothing without `reload`. Requests that have begun keep
  * the old model, which is freed after the last of them: for that time both are in memory. Safe from any thread, not from a signal

@@ -37,7 +37,7 @@ static bool is_token(const char *token)
 
 static qkv_status check_text(const char *what, const char *text)
 {
-    if (!text || (*text && qkv_utf8_check(text, strlen(text)) == strlen(text))) return QKV_OK;
+    if (!text || (*text && qkv_utf8_valid(text, strlen(text)) == strlen(text))) return QKV_OK;
     return qkv__fail(QKV_USAGE, "serve: the %s is empty or not UTF-8", what);
 }
 

@@ -177,7 +177,7 @@ typedef struct qkv__request {
     bool wants_key;      /* the token must be the field "api_key" */
     bool is_unread;      /* its body is not read: it is refused */
     atomic_bool is_left; /* its client has left: it is not answered. A stream sets it on a thread of its own */
-    qkv_text received;
+    qkv_buffer received;
     size_t size; /* bytes that came, those over the limit too */
     json_t *body;
     qkv__json answer;
@@ -200,7 +200,7 @@ typedef struct qkv__route {
     bool is_post, is_open; /* is_open: it needs no token */
     bool has_rest;         /* the path goes on: it ends with a slash */
     int jobs;              /* models that can do it, as bits of qkv__job; 0: all */
-    int can;               /* what the model must be able to do besides, as bits of QKV_ABILITY_TAG and the like */
+    int can;               /* what the model must be able to do besides, as bits of QKV_CAN_TAG and the like */
     bool is_libre;         /* LibreTranslate's: with forms, fields in the query, api_key and errors that are a string */
     bool takes_large;      /* bodies of up to QKV__LARGE times as much */
     qkv__turn turn;        /* that a POST waits for */

@@ -54,7 +54,7 @@ static void put_piece(qkv__json *j, qkv__logprobs *l, const qkv_tokenizer *t, in
     qkv__put_raw(j, "{\"id\":");
     qkv__put_whole(j, id);
     qkv__put_raw(j, ",\"piece\":");
-    if (qkv_utf8_check(piece, length) == length) qkv__put_string(j, piece, length);
+    if (qkv_utf8_valid(piece, length) == length) qkv__put_string(j, piece, length);
     else {
         for (size_t i = 0; i < length; i++) {
             qkv__put_raw(j, i ? "," : "[");
@@ -161,9 +161,9 @@ qkv_status qkv__serve_detokenized(qkv__request *r)
 {
     const qkv_tokenizer *t = NULL;
     qkv__prompts given = { 0 };
-    qkv_text bytes = { 0 }, text = { 0 };
+    qkv_buffer bytes = { 0 }, text = { 0 };
     qkv_status status = qkv__get_tokenizer(r->body, r->served->model, &t);
-    if (!status) status = qkv__get_ids(r->body, "tokens", qkv_tokenizer_size(t), &given);
+    if (!status) status = qkv__get_ids(r->body, "tokens", qkv_tokenizer_vocab_size(t), &given);
     if (!status) status = qkv_tokenizer_decode(t, given.ids, given.n_ids, 0, &bytes);
     if (!status) status = qkv_utf8_repair(bytes.data, bytes.length, &text);
     if (!status) {
@@ -174,7 +174,7 @@ qkv_status qkv__serve_detokenized(qkv__request *r)
         qkv__put_raw(&r->answer, "}\n");
     }
     qkv__prompts_free(&given);
-    qkv_text_free(&bytes);
-    qkv_text_free(&text);
+    qkv_buffer_free(&bytes);
+    qkv_buffer_free(&text);
     return status;
 }

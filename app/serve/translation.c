@@ -41,13 +41,13 @@ static void put_language(qkv__json *j, const char *code, const char *target)
 /* The code of the source or target language: of the server's options, or recorded in training; NULL: unknown. */
 static const char *source_code(const qkv__request *r)
 {
-    const char *recorded = qkv_model_info_of(r->served->model)->source_language;
+    const char *recorded = qkv_model_get_info(r->served->model)->source_language;
     return r->server->source_language ? r->server->source_language : *recorded ? recorded : NULL;
 }
 
 static const char *target_code(const qkv__request *r)
 {
-    const char *recorded = qkv_model_info_of(r->served->model)->target_language;
+    const char *recorded = qkv_model_get_info(r->served->model)->target_language;
     return r->server->target_language ? r->server->target_language : *recorded ? recorded : NULL;
 }
 
@@ -155,7 +155,7 @@ typedef struct translated {
     qkv_texts texts;
     qkv__passages passages;
     qkv_translations t; /* of the part */
-    qkv_text joined, whole;
+    qkv_buffer joined, whole;
 } translated;
 
 static qkv_status find_texts(const wanted *w, translated *x)
@@ -187,8 +187,8 @@ static void free_translated(translated *x)
     qkv__release(x->html_lengths, (size_t)x->html.n * sizeof *x->html_lengths);
     qkv__html_free(&x->html);
     qkv__passages_free(&x->passages);
-    qkv_text_free(&x->joined);
-    qkv_text_free(&x->whole);
+    qkv_buffer_free(&x->joined);
+    qkv_buffer_free(&x->whole);
 }
 
 /* Adds text i to x->whole, with the markup before it and the white space around it. */
@@ -199,17 +199,17 @@ static qkv_status add_joined(translated *x, int64_t i, int k)
     const qkv_span inner = qkv__trim(text, length);
     const qkv__html_piece *piece = x->is_html ? &x->html.pieces[i] : NULL;
     qkv_status status = qkv__passages_join(&x->passages, i, &x->t, k, false, &x->joined);
-    if (!status && piece) status = qkv__text_put(&x->whole, piece->markup, piece->markup_length);
-    if (!status) status = qkv__text_put(&x->whole, text, inner.begin);
+    if (!status && piece) status = qkv__buffer_put(&x->whole, piece->markup, piece->markup_length);
+    if (!status) status = qkv__buffer_put(&x->whole, text, inner.begin);
     if (!status && piece) status = qkv__html_put_text(&x->whole, x->joined.data, x->joined.length);
-    if (!status && !piece) status = qkv__text_put(&x->whole, x->joined.data, x->joined.length);
-    return status ? status : qkv__text_put(&x->whole, text + inner.end, length - inner.end);
+    if (!status && !piece) status = qkv__buffer_put(&x->whole, x->joined.data, x->joined.length);
+    return status ? status : qkv__buffer_put(&x->whole, text + inner.end, length - inner.end);
 }
 
 static void put_joined(qkv__json *j, translated *x, int64_t document, int k)
 {
-    qkv__text_clear(&x->whole);
-    qkv_status status = qkv__text_put(&x->whole, "", 0);
+    qkv__buffer_clear(&x->whole);
+    qkv_status status = qkv__buffer_put(&x->whole, "", 0);
     for (int64_t i = x->first[document]; i < x->first[document + 1] && !status; i++) status = add_joined(x, i, k);
     if (!j->status) j->status = status;
     qkv__put_string(j, x->whole.data, x->whole.length);

@@ -30,7 +30,7 @@ static void put_all_classes(qkv__json *j, const qkv_model *m, const qkv__strings
 static qkv_status classify_texts(const qkv_model *m, const qkv_texts *texts, const qkv__part *first, qkv_each_step each_step,
                                  void *data, qkv__joint_result *out)
 {
-    const qkv_reading_opts opts = { .each_step = each_step, .each_step_data = data };
+    const qkv_encoder_opts opts = { .each_step = each_step, .each_step_data = data };
     (void)first;
     return qkv_classify(m, texts, &opts, &out->rows);
 }
@@ -115,10 +115,10 @@ static void put_vectors(qkv__json *j, const embeddings *e, const qkv_matrix *row
 static qkv_status embed_texts(const qkv_model *m, const qkv_texts *texts, const qkv__part *first, qkv_each_step each_step,
                               void *data, qkv__joint_result *out)
 {
-    const qkv_reading_opts reading = { .each_step = each_step, .each_step_data = data };
+    const qkv_encoder_opts reading = { .each_step = each_step, .each_step_data = data };
     const qkv_embed_opts opts = { .reading = &reading, .normalized = 1, .as_published = 1 };
     (void)first;
-    qkv_status status = qkv_embed_texts(m, texts, &opts, &out->rows);
+    qkv_status status = qkv_embed(m, texts, &opts, &out->rows);
     out->rows.cut = 0; /* nobody is told */
     return status;
 }

@@ -27,7 +27,7 @@ size_t fitting_bytes(const char *text, int columns)
 {
     size_t used = 0;
     for (size_t left = strlen(text), bytes; left; used += bytes, left -= bytes) {
-        qkv_utf8_decode(text + used, left, &bytes);
+        qkv_utf8_next(text + used, left, &bytes);
         if ((columns -= (int)qkv_utf8_width(text + used, bytes)) < 0) break;
     }
     return used;
@@ -66,7 +66,7 @@ static bool may_break(const char *before, const char *after)
 static size_t character_at(const char *text, char one[8])
 {
     size_t bytes = 0;
-    if (*text) qkv_utf8_decode(text, strlen(text), &bytes);
+    if (*text) qkv_utf8_next(text, strlen(text), &bytes);
     snprintf(one, 8, "%.*s", (int)bytes, text);
     return bytes;
 }

@@ -180,7 +180,7 @@ void say_text(progress *p, const char *mark, const char *text)
     size_t length = p->bar ? fitting_bytes(text, terminal_columns() - 1 - display_width(mark)) : strlen(text);
     fputs(mark, stderr);
     for (size_t at = 0, bytes; at < length; at += bytes) {
-        bool is_plain = !is_control(qkv_utf8_decode(text + at, length - at, &bytes));
+        bool is_plain = !is_control(qkv_utf8_next(text + at, length - at, &bytes));
         fprintf(stderr, "%.*s", is_plain ? (int)bytes : 1, is_plain ? text + at : " ");
     }
     fputc('\n', stderr);

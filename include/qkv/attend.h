@@ -61,14 +61,14 @@ QKV_API qkv_status qkv_attend(const qkv_model *m, const char *source, size_t sou
                               size_t target_length, const qkv_attend_opts *opts, qkv_attention_capture *out);
 
 /* The axes of a kind: rows attend (queries), columns are attended to (keys). NULL where the model has no such attention. */
-QKV_API const qkv_attention_side *qkv_attention_capture_rows(const qkv_attention_capture *a, qkv_attention_kind kind);
-QKV_API const qkv_attention_side *qkv_attention_capture_columns(const qkv_attention_capture *a, qkv_attention_kind kind);
+QKV_API const qkv_attention_side *qkv_attention_rows(const qkv_attention_capture *a, qkv_attention_kind kind);
+QKV_API const qkv_attention_side *qkv_attention_columns(const qkv_attention_capture *a, qkv_attention_kind kind);
 
 /* The weights of one head to (rows, columns) floats. layer, head: from 0; -1: the mean over all. The tokens of a unit are
  * joined: their columns added, their rows averaged. USAGE for a kind, layer or head that is not there (the sentence says which
  * are); MEMORY. */
-QKV_API qkv_status qkv_attention_capture_weights(const qkv_attention_capture *a, qkv_attention_kind kind, int layer, int head,
-                                                 float *weights);
+QKV_API qkv_status qkv_attention_weights(const qkv_attention_capture *a, qkv_attention_kind kind, int layer, int head,
+                                         float *weights);
 
 /* Weights between tokens, (tokens of the rows, tokens of the columns), as weights between units, (rows, columns): the columns
  * of a unit's tokens are added, its rows averaged. Unit i of the rows is the tokens row_first[i] .. row_first[i + 1] - 1,
@@ -79,7 +79,7 @@ QKV_API qkv_status qkv_attention_join(const float *weights, const int64_t *row_f
 /* Attention rollout (Abnar and Zuidema 2020): the product over the layers, first layer rightmost, of (A + I) / 2 with A the
  * mean over the heads, rows made to sum to 1; to (rows, columns) floats. It is computed over tokens, special ones too, and
  * joined as above. USAGE for cross-attention, which has no I; MEMORY. */
-QKV_API qkv_status qkv_attention_capture_rollout(const qkv_attention_capture *a, qkv_attention_kind kind, float *weights);
+QKV_API qkv_status qkv_attention_rollout(const qkv_attention_capture *a, qkv_attention_kind kind, float *weights);
 
 /* What a head does, each a mean over the rows, of all tokens (not units), special ones included. USAGE as above, and for a
  * layer or head of -1: a mean does nothing of its own. */
@@ -90,8 +90,8 @@ typedef struct qkv_head_measures {
     double previous, same, next; /* on the column before, at and after the row's own place; rows without one are left out */
     void *reserved[4];
 } qkv_head_measures;
-QKV_API qkv_status qkv_attention_capture_measure(const qkv_attention_capture *a, qkv_attention_kind kind, int layer, int head,
-                                                 qkv_head_measures *out);
+QKV_API qkv_status qkv_attention_stats(const qkv_attention_capture *a, qkv_attention_kind kind, int layer, int head,
+                                       qkv_head_measures *out);
 
 /* ---- ids as names, for maps of one's own ---- */
 /* The text that ids stand for, as units: ids that only together make a character are one. Starts as zero; used again and again.

@@ -1,6 +1,6 @@
 /* qkv/base.h: status codes and the error sentence, options, files, threads, what this build is.
  *
- * Threads: any function from any thread, but for qkv_set_threads(), qkv_threads_stop(), qkv_set_isa() and qkv_set_translator():
+ * Threads: any function from any thread, but for qkv_set_num_threads(), qkv_shutdown(), qkv_set_isa() and qkv_set_translator():
  * not while another thread computes. The error is one for each thread. One call at a time has the pool of threads; another one that comes
  * meanwhile computes on its own thread alone, to the same bits. */
 #ifndef QKV_BASE_H
@@ -8,6 +8,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -41,14 +42,15 @@ QKV_API const char *qkv_version(void);
     S(UNSUPPORTED, 5, "unsupported")       \
     S(LIMIT, 6, "over a limit")            \
     S(MEMORY, 7, "out of memory")          \
-    S(NUMERIC, 8, "not a finite number")
+    S(NUMERIC, 8, "not a finite number")   \
+    S(CANCELLED, 9, "cancelled")
 
 #define QKV_STATUS_ENUM(name, number, words) QKV_##name = number,
 typedef enum qkv_status { QKV_STATUS_LIST(QKV_STATUS_ENUM) QKV_STATUS_COUNT } qkv_status;
 #undef QKV_STATUS_ENUM
 
 /* A few words for a status, such as "malformed file". Static text. */
-QKV_API const char *qkv_status_words(qkv_status status);
+QKV_API const char *qkv_status_string(qkv_status status);
 
 /* The last error of this thread: one sentence that names the call, the shapes, the file and the offset.
  * "" when nothing has failed yet. Valid until this thread's next error. */
@@ -57,17 +59,63 @@ QKV_API const char *qkv_error(void);
 /* The status that belongs to qkv_error(). */
 QKV_API qkv_status qkv_error_status(void);
 
-/* ---- options -----------------------------------------------------------------------------------
- * Zero means the default in every option struct, and NULL options are all zero where a function allows them. Structs grow at
- * their end from release to release; their first member says how large the caller's is, so that a program and a library of
- * different releases understand each other. QKV_OPTS gives one with its size set and all else zero:
+/* The error of a callback or of a program's own code: what qkv_error() and qkv_error_status() give from now on. A sentence of
+ * 1024 bytes or more is cut. NULL is "". Returns status. */
+QKV_API qkv_status qkv_set_error(qkv_status status, const char *sentence);
+
+/* ---- strings -------------------------------------------------------------------------------------
+ * A string that the caller owns: length bytes of UTF-8, no NUL needed. A call reads it and keeps no pointer to it.
+ * { NULL, 0 } is the empty string. */
+typedef struct qkv_str {
+    const char *data;
+    size_t length;
+} qkv_str;
+
+/* A string that ends with NUL; NULL gives the empty one. */
+static inline qkv_str qkv_cstr(const char *s)
+{
+    qkv_str string = { s, s ? strlen(s) : 0 };
+    return string;
+}
+
+/* Text that the library returns: length bytes of UTF-8 and a NUL. A result. */
+typedef struct qkv_text {
+    const char *data; /* "" while empty, never NULL */
+    size_t length;
+} qkv_text;
+
+/* ---- results -------------------------------------------------------------------------------------
+ * A call that returns a struct of the library's takes T **out. *out is NULL, or a result of an earlier call with the same T,
+ * which is used again: its old contents are gone. Read its members only; the library allocates it, so that members can be added.
+ * All memory that a result points to is its own. After an error *out is NULL or empty. qkv_free() frees a result of any type:
  *
- *   qkv_translate_opts o = QKV_OPTS(qkv_translate_opts);
- *   o.beam = 8;
+ *   qkv_translations *t = NULL;
+ *   for (..) status = qkv_translate(m, texts, n, NULL, &t);
+ *   qkv_free(t);
  *
- * A size of 0 is that of 0.2.0, the first release that had sizes, so that (qkv_translate_opts){ .beam = 8 } is right too as
- * long as no younger member is set. USAGE for an option that is set and that the library is too old to know, and for a size
- * that no struct has. */
+ * NULL is allowed. A pointer that is no result is left as it is, with USAGE in qkv_error(). */
+QKV_API void qkv_free(void *result);
+
+/* ---- hooks ---------------------------------------------------------------------------------------
+ * Long calls report and can be cancelled. All are called on the thread of the call; each may be NULL. They change no bit of a
+ * result. */
+typedef struct qkv_hooks {
+    size_t size;
+    void *data;                                    /* first argument of each */
+    int (*cancel)(void *data);                     /* nonzero: the call ends with QKV_CANCELLED */
+    void (*progress)(void *data, double done);     /* 0 to 1; negative: unknown */
+    void (*warn)(void *data, const char *message); /* text repaired or left out, .. */
+} qkv_hooks;
+
+/* ---- options -------------------------------------------------------------------------------------
+ * Option structs start with their size and grow at their end; zero is the default of every member, and NULL options are all
+ * zero where a function allows them. QKV_OPTS gives a struct with its size set, in C with members:
+ *
+ *   qkv_translate(m, texts, n, &QKV_OPTS(qkv_translate_opts, .beam = 8), &found)
+ *
+ * In C++: qkv_translate_opts o = QKV_OPTS(qkv_translate_opts); o.beam = 8;
+ * A size of 0 is that of 0.2.0. USAGE for an option that is set and that the library is too old to know, and for a size that
+ * no struct has. */
 #ifdef __cplusplus
 } /* a template has no C linkage */
 template <class T> inline T qkv_options_of_size()
@@ -79,7 +127,8 @@ template <class T> inline T qkv_options_of_size()
 extern "C" {
 #define QKV_OPTS(type) (qkv_options_of_size<type>())
 #else
-#define QKV_OPTS(type) ((type){ .size = sizeof(type) })
+#define QKV_OPTS(...) QKV_OPTS_LIST(__VA_ARGS__, )
+#define QKV_OPTS_LIST(type, ...) ((type){ .size = sizeof(type), __VA_ARGS__ })
 #endif
 
 /* ---- the reader's language ----------------------------------------------------------------------
@@ -99,7 +148,7 @@ QKV_API qkv_status qkv_file_write(const char *path, const void *bytes, size_t si
 
 /* Whether qkv_file_write() could begin: better known before a long computation than after it. Writes nothing. IO with the
  * reason, LIMIT. */
-QKV_API qkv_status qkv_file_check(const char *path);
+QKV_API qkv_status qkv_file_writable(const char *path);
 
 /* Which file is mapped at an address, for a handler of SIGBUS that tells of a model's file that was cut: safe to call there.
  * Its path, cut to `room` bytes with its NUL, goes to path. 0, and an empty path, where there is no file. */
@@ -109,15 +158,15 @@ QKV_API int qkv_mapped_file(const void *address, char *path, size_t room);
  * Work is shared by a pool of threads that starts with the first parallel call. How many there are never changes
  * a bit of any result. The count is QKV_THREADS, else OMP_NUM_THREADS, else the number of physical cores this process
  * may run on. */
-QKV_API int qkv_threads(void);
+QKV_API int qkv_num_threads(void);
 
-/* Where the count came from: "QKV_THREADS", "OMP_NUM_THREADS", "physical cores" or "qkv_set_threads". */
+/* Where the count came from: "QKV_THREADS", "OMP_NUM_THREADS", "physical cores" or "qkv_set_num_threads". */
 QKV_API const char *qkv_threads_source(void);
 
 /* Uses n threads from now on (1..QKV_MAX_THREADS; 0: choose again as at the start). Not while another thread computes.
  * USAGE outside that range. */
 #define QKV_MAX_THREADS 256
-QKV_API qkv_status qkv_set_threads(int n);
+QKV_API qkv_status qkv_set_num_threads(int n);
 
 /* ---- packed weights ----------------------------------------------------------------------------
  * A weight of a loaded model that large products read again is kept a second time, in the order the product wants. That changes
@@ -130,7 +179,7 @@ QKV_API size_t qkv_packed_bytes(void); /* in use now */
 QKV_API void qkv_set_packed_limit(size_t bytes);
 
 /* Ends the pool and gives back its memory; the next parallel call starts it again. */
-QKV_API void qkv_threads_stop(void);
+QKV_API void qkv_shutdown(void);
 
 /* ---- the machine -------------------------------------------------------------------------------
  * The instruction set in use: "ref", "baseline", "avx2", "avx_vnni", "avx512", "avx512_vnni", "avx512_bf16", "amx", "neon" or
@@ -140,7 +189,7 @@ QKV_API void qkv_threads_stop(void);
 QKV_API const char *qkv_isa(void);
 
 /* The i-th instruction set this build holds and the machine can run, best last; NULL after the last. */
-QKV_API const char *qkv_isa_available(int i);
+QKV_API const char *qkv_isa_at(int i);
 
 /* Uses the named instruction set from now on. Not while another thread computes. UNSUPPORTED when it is unknown or the
  * machine lacks it. Results of different instruction sets differ in their last bits. */

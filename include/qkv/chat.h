@@ -47,18 +47,18 @@ QKV_API qkv_status qkv_chat_set_system(qkv_chat *c, const char *text, size_t len
 /* Another conversation instead of this one: JSON, an array of messages, or an object with "messages" and maybe "tools"; any
  * other text is a message of the user. FORMAT for JSON that is damaged, USAGE for messages that are none, MEMORY: then the
  * conversation is as it was. */
-QKV_API qkv_status qkv_chat_set(qkv_chat *c, const char *text, size_t length);
+QKV_API qkv_status qkv_chat_from_json(qkv_chat *c, const char *text, size_t length);
 
 /* Forgets all messages but the system's. */
-QKV_API void qkv_chat_reset(qkv_chat *c);
+QKV_API void qkv_chat_clear(qkv_chat *c);
 
 QKV_API int64_t qkv_chat_messages(const qkv_chat *c); /* how many there are, the system's counted; 0 for NULL */
 
-/* The conversation, as qkv_chat_set() takes it: an array of messages, one a line; to *out, which is yours. USAGE, MEMORY. */
-QKV_API qkv_status qkv_chat_json(const qkv_chat *c, qkv_text *out);
+/* The conversation, as qkv_chat_from_json() takes it: an array of messages, one a line; to *out, which is yours. USAGE, MEMORY. */
+QKV_API qkv_status qkv_chat_to_json(const qkv_chat *c, qkv_buffer *out);
 
 /* What the model would read now, as its template writes it. The errors of qkv_chat_template_render(). */
-QKV_API qkv_status qkv_chat_prompt(const qkv_chat *c, qkv_text *out);
+QKV_API qkv_status qkv_chat_prompt(const qkv_chat *c, qkv_buffer *out);
 
 /* What a turn took. */
 typedef struct qkv_chat_turn {
@@ -76,8 +76,8 @@ typedef struct qkv_chat_turn {
  * at its eos_token. Where the talk and a quarter of the context (less, if fewer tokens may come) do not fit, the oldest
  * messages are dropped, up to the next one of the user. LIMIT when the last message alone does not fit; else the errors of
  * qkv_generate() and of the template: then messages are as they were, but for those dropped. */
-QKV_API qkv_status qkv_chat_answer(qkv_chat *c, const qkv_generate_opts *opts, qkv_generate_each each, void *data,
-                                   qkv_generated *out, qkv_chat_turn *turn);
+QKV_API qkv_status qkv_chat_reply(qkv_chat *c, const qkv_generate_opts *opts, qkv_generate_each each, void *data,
+                                  qkv_generated *out, qkv_chat_turn *turn);
 
 /* A message of the user, and the answer to it. On an error the message is not part of the conversation. */
 QKV_API qkv_status qkv_chat_say(qkv_chat *c, const char *text, size_t length, const qkv_generate_opts *opts,

@@ -72,7 +72,7 @@ QKV_API size_t qkv_session_bytes(const qkv_session *s);                /* of all
 
 /* The k likeliest of n ids by their logits, best first, of equal ones the smaller: ids to (k) places, and to p (k) their
  * probabilities, softmax over all n. USAGE for NULL and for k outside 1..n. */
-QKV_API qkv_status qkv_likeliest(const float *logits, int64_t n, int k, int64_t *ids, double *p);
+QKV_API qkv_status qkv_top_k(const float *logits, int64_t n, int k, int64_t *ids, double *p);
 
 /* ---- looking inside ---- */
 /* "encoder", "decoder" or "cross"; static text. NULL for another number. */
@@ -174,8 +174,8 @@ QKV_API void qkv_search_result_free(qkv_search_result *f);
  * does not depend on the others. A search goes on until no row that is left can become better than what was found. Of many
  * sentences each thread takes some, with a session of its own, unless each_step or each_candidate watches. USAGE for options or
  * a model that do not fit, NUMERIC for log-probabilities that are not numbers, LIMIT, MEMORY. */
-QKV_API qkv_status qkv_search(const qkv_model *m, const int32_t *ids, int64_t sentences, int64_t length, const int32_t *lengths,
-                              const qkv_search_opts *opts, qkv_search_result *out);
+QKV_API qkv_status qkv_beam_search(const qkv_model *m, const int32_t *ids, int64_t sentences, int64_t length,
+                                   const int32_t *lengths, const qkv_search_opts *opts, qkv_search_result *out);
 
 #ifdef __cplusplus
 }

@@ -36,7 +36,7 @@ typedef struct qkv_chat_render_opts {
  * known; LIMIT for more steps than that, 16 MiB of text, 256 MiB of values or calls 600 levels deep; USAGE for NULL, and when
  * the template itself refuses the conversation (raise_exception); MEMORY. *out is then empty. */
 QKV_API qkv_status qkv_chat_template_render(const qkv_chat_template *t, const char *variables, size_t length,
-                                            const qkv_chat_render_opts *opts, qkv_text *out);
+                                            const qkv_chat_render_opts *opts, qkv_buffer *out);
 
 #ifdef __cplusplus
 }

@@ -33,7 +33,7 @@ typedef struct qkv_model qkv_model;
 
 /* A Transformer with its own params, new weights by the seed. NULL on error: USAGE for options that do not fit, MEMORY. You own
  * it. */
-QKV_API qkv_model *qkv_model_new(const qkv_transformer_opts *opts, uint64_t seed);
+QKV_API qkv_model *qkv_model_new(const qkv_config *opts, uint64_t seed);
 
 /* Reads a folder. Weights are mapped, not read: those of float32 stay in their files as long as the model lives, see
  * qkv_params_materialize(); the files may be replaced meanwhile, but not cut. NULL on error: IO, which for a path
@@ -69,21 +69,21 @@ QKV_API qkv_model *qkv_model_load_with(const char *folder, const qkv_load_opts *
 QKV_API qkv_status qkv_model_check_files(const qkv_model *m);
 QKV_API void qkv_model_free(qkv_model *m);
 
-/* m with n changes (see qkv_touch), for any call that takes a model: qkv_attend(), qkv_translate() with any beam,
- * qkv_generate(), qkv_classify(), qkv_embed_texts(), sessions, and what <qkv/touch.h> has. It shares m's weights and tokenizers,
+/* m with n changes (see qkv_edit), for any call that takes a model: qkv_attend(), qkv_translate() with any beam,
+ * qkv_generate(), qkv_classify(), qkv_embed(), sessions, and what <qkv/touch.h> has. It shares m's weights and tokenizers,
  * so that m must outlive it and must not be changed; with n of 0 it gives the bits of m. A query that sees no key, because all are
  * hidden, gets zeros from that attention. In the decoder, values change places for the queries that see both. Masks and windows
  * go by places, not by positions that were moved. NULL on error: USAGE for NULL, a layer, head or kind that is not there, a
- * negative place, a row that is not as qkv_touch has it; LIMIT for a position that the model does not have, or above 65535;
+ * negative place, a row that is not as qkv_edit has it; LIMIT for a position that the model does not have, or above 65535;
  * UNSUPPORTED for MOVE in a model whose positions are a bias by distance; MEMORY. You own it: qkv_model_free(). Touching a
  * touched model gives both changes. */
-QKV_API qkv_model *qkv_model_touched(const qkv_model *m, const qkv_touch *touches, int64_t n);
+QKV_API qkv_model *qkv_model_edit(const qkv_model *m, const qkv_edit *touches, int64_t n);
 
 /* A model with these options that has every weight of m that fits in name and shape; the others are new, by the seed, but a head
  * that m does not have begins as one that lets everything through, where its shape allows that (ModernBERT's, with a bias). It is
  * of m's family where the options allow it, and what is known of m is known of it; it has no tokenizers and no labels. NULL on
  * error: USAGE for options that do not fit, MEMORY. You own it. */
-QKV_API qkv_model *qkv_model_like(const qkv_model *m, const qkv_transformer_opts *opts, uint64_t seed);
+QKV_API qkv_model *qkv_model_adapt(const qkv_model *m, const qkv_config *opts, uint64_t seed);
 
 /* Writes its files as its family has them, each whole or not at all; makes the folder if it is not there. m does not change:
  * its weights are read where they lie. Files of a tokenizer that is not written anew are copied from the folder m was loaded
@@ -122,14 +122,14 @@ QKV_API qkv_status qkv_model_set_problem(qkv_model *m, qkv_problem problem);
 
 /* ---- what is known of a model ---- */
 typedef enum qkv_ability {
-    QKV_ABILITY_TRANSLATE = 1, /* encoder and decoder */
-    QKV_ABILITY_GENERATE = 2,  /* a decoder alone */
-    QKV_ABILITY_FILL = 4,      /* words that are masked */
-    QKV_ABILITY_CLASSIFY = 8,
-    QKV_ABILITY_EMBED = 16,  /* an encoder */
-    QKV_ABILITY_TAG = 32,    /* a label for each word */
-    QKV_ABILITY_ANSWER = 64, /* where in a text a question is answered */
-    QKV_ABILITY_RANK = 128   /* a cross-encoder: a classifier with one class */
+    QKV_CAN_TRANSLATE = 1, /* encoder and decoder */
+    QKV_CAN_GENERATE = 2,  /* a decoder alone */
+    QKV_CAN_FILL = 4,      /* words that are masked */
+    QKV_CAN_CLASSIFY = 8,
+    QKV_CAN_EMBED = 16,  /* an encoder */
+    QKV_CAN_TAG = 32,    /* a label for each word */
+    QKV_CAN_ANSWER = 64, /* where in a text a question is answered */
+    QKV_CAN_RANK = 128   /* a cross-encoder: a classifier with one class */
 } qkv_ability;
 
 /* What "task_specific_params" says of summaries; what it does not say is 0, and as for any other text. */
@@ -144,7 +144,7 @@ typedef struct qkv_summary_params {
  * A config.json of ours has the length penalty and the number of sentences only. */
 typedef struct qkv_model_info {
     const char *family;           /* "qkv": ours */
-    int can;                      /* QKV_ABILITY_TRANSLATE and so on, added up */
+    int can;                      /* QKV_CAN_TRANSLATE and so on, added up */
     int files;                    /* that its weights came from; 0 for a model that was made here */
     int64_t bytes;                /* of these files */
     int64_t context;              /* tokens of a sequence, at most */
@@ -173,11 +173,11 @@ typedef struct qkv_model_info {
 } qkv_model_info;
 
 /* What is known of m; it lives as long as m and changes only with it. NULL for NULL. */
-QKV_API const qkv_model_info *qkv_model_info_of(const qkv_model *m);
+QKV_API const qkv_model_info *qkv_model_get_info(const qkv_model *m);
 
 /* Gives a translator the length penalty that its translations have where no option says another, such as the one that
  * a search on validation text found. It is saved and loaded with m ("length_penalty" in config.json); what is made
- * of m by qkv_model_like() has it too, but not what is saved as another family, whose scores are by another formula. 0, and
+ * of m by qkv_model_adapt() has it too, but not what is saved as another family, whose scores are by another formula. 0, and
  * the number that 0 stands for in qkv_model_info, take it away: config.json then says nothing. USAGE for a number outside
  * [0, 100), and for a model without encoder or decoder. */
 QKV_API qkv_status qkv_model_set_length_penalty(qkv_model *m, float alpha);
@@ -185,13 +185,13 @@ QKV_API qkv_status qkv_model_set_length_penalty(qkv_model *m, float alpha);
 /* ---- what a model is to learn ----
  * How the loss of a batch is computed. A task gives one; the trainer and qkv_evaluate() use it, and take translation where
  * there is none: the mean cross-entropy of the target tokens, the source and the tokens before them given. */
-typedef struct qkv_objective qkv_objective;
-struct qkv_objective {
+typedef struct qkv_loss qkv_loss;
+struct qkv_loss {
     /* Makes a batch ready; may change its ids and labels, and sets b->tokens: how many things the mean loss is over. pass is
      * the number of the forward, from 0: all that is random depends on seed and pass. NULL: the batch stays as it is. */
-    qkv_status (*prepare)(const qkv_objective *o, qkv_batch *b, uint64_t seed, uint64_t pass);
+    qkv_status (*prepare)(const qkv_loss *o, qkv_batch *b, uint64_t seed, uint64_t pass);
     /* The mean loss of the batch, shape (). */
-    qkv_tensor *(*loss)(const qkv_objective *o, const qkv_model *m, qkv_tape *t, const qkv_batch *b, float smoothing);
+    qkv_tensor *(*loss)(const qkv_loss *o, const qkv_model *m, qkv_tape *t, const qkv_batch *b, float smoothing);
     const void *data; /* what its functions need */
     uint64_t name;    /* of the task and its data: a checkpoint of another is refused */
 };
@@ -208,7 +208,7 @@ typedef struct qkv_special_tokens {
     int32_t end;        /* the last id of a text, and of a source; -1: nothing */
     int32_t pad;        /* where nothing is said, the end, or 0: padding is never seen */
     int32_t mask;       /* -1: none */
-    int32_t first;      /* the first id that is no special token: texts have ids from here on, for qkv_masking_opts */
+    int32_t first;      /* the first id that is no special token: texts have ids from here on, for qkv_masked_lm_opts */
     int32_t source_end; /* what the source of a translator ends with; of other models the end. -1: nothing */
     void *reserved[4];
 } qkv_special_tokens;
@@ -226,8 +226,8 @@ typedef enum qkv_side { QKV_SIDE_SOURCE, QKV_SIDE_TARGET } qkv_side; /* what the
  * an encoder of ours as it is. Without a text (NULL) it gives the special tokens, if they have a start, of a decoder alone nothing.
  * raw: 1 adds nothing. Added tokens have empty spans. USAGE for NULL, a side that is none, a model
  * without tokenizer, and as above; and the errors of qkv_tokenizer_encode(). *out then holds no ids. */
-QKV_API qkv_status qkv_model_read_side(const qkv_model *m, qkv_side side, const char *text, size_t length, int raw,
-                                       qkv_ids *out);
+QKV_API qkv_status qkv_model_tokenize(const qkv_model *m, qkv_side side, const char *text, size_t length, int raw,
+                                      qkv_ids *out);
 
 #ifdef __cplusplus
 }

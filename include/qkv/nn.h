@@ -30,7 +30,7 @@ typedef enum qkv_init {
 
 /* Adds a weight. Its initial values depend on the params' seed and on its name only, not on what was added before.
  * scale 0 means 1. NULL on error, which also stays in the params: USAGE for a bad shape or a name used already, MEMORY.
- * The tensor stays where it is; its values and gradients move when the blocks grow: ask qkv_data() again after adding. */
+ * The tensor stays where it is; its values and gradients move when the blocks grow: ask qkv_tensor_data() again after adding. */
 QKV_API qkv_tensor *qkv_params_add(qkv_params *p, const char *name, int ndim, const int64_t *shape, qkv_init init, float scale);
 
 /* The first error of a qkv_params_add() or of a layer made in p; its sentence is put back into qkv_error(). For NULL, the
@@ -46,15 +46,15 @@ QKV_API float *qkv_params_data(qkv_params *p);
 QKV_API float *qkv_params_grad(qkv_params *p);
 QKV_API int64_t qkv_params_block(const qkv_params *p); /* floats in a block, the zeros included */
 
-/* The weights of a model that was loaded lie in its files, mapped, and have no gradients: qkv_data() of each points there,
- * and what is written there stays with this process; matrices of F16 and BF16 stay as they are, and qkv_data() gives NULL.
+/* The weights of a model that was loaded lie in its files, mapped, and have no gradients: qkv_tensor_data() of each points there,
+ * and what is written there stays with this process; matrices of F16 and BF16 stay as they are, and qkv_tensor_data() gives NULL.
  * This copies them into blocks of their own, with gradients. qkv_params_data(), qkv_params_grad(), qkv_params_add() and an
  * optimizer do it too; params that own their weights stay as they are. MEMORY; UNSUPPORTED for weights in 8 or 4
  * bits. Not while another thread uses them. */
 QKV_API qkv_status qkv_params_materialize(qkv_params *p);
 
-QKV_API int qkv_params_tensors(const qkv_params *p);               /* how many weights */
-QKV_API qkv_tensor *qkv_params_tensor(const qkv_params *p, int i); /* the i-th weight; NULL out of range */
+QKV_API int qkv_params_size(const qkv_params *p);              /* how many weights */
+QKV_API qkv_tensor *qkv_params_at(const qkv_params *p, int i); /* the i-th weight; NULL out of range */
 QKV_API const char *qkv_params_name(const qkv_params *p, int i);
 QKV_API qkv_tensor *qkv_params_find(const qkv_params *p, const char *name); /* NULL when there is none */
 QKV_API void qkv_params_zero_grad(qkv_params *p);
@@ -72,12 +72,13 @@ QKV_API qkv_linear qkv_linear_new_no_bias(qkv_params *p, const char *name, int64
 QKV_API qkv_tensor *qkv_linear_forward(const qkv_linear *l, qkv_tensor *x);
 
 /* ---- embedding: a table (vocabulary, dim), normal with standard deviation dim^-0.5 ---- */
-typedef struct qkv_embed {
+typedef struct qkv_embedding {
     qkv_tensor *weight;
-} qkv_embed;
-QKV_API qkv_embed qkv_embed_new(qkv_params *p, const char *name, int64_t vocabulary, int64_t dim);
+} qkv_embedding;
+QKV_API qkv_embedding qkv_embedding_new(qkv_params *p, const char *name, int64_t vocabulary, int64_t dim);
 /* ids: batch*length numbers   ->   (batch, length, dim) */
-QKV_API qkv_tensor *qkv_embed_forward(const qkv_embed *e, qkv_tape *t, const int32_t *ids, int64_t batch, int64_t length);
+QKV_API qkv_tensor *qkv_embedding_forward(const qkv_embedding *e, qkv_tape *t, const int32_t *ids, int64_t batch,
+                                          int64_t length);
 
 /* ---- norm: gain one, bias zero, eps 1e-5 unless changed ---- */
 typedef enum qkv_norm_kind { QKV_NORM_LAYER, QKV_NORM_RMS } qkv_norm_kind;
@@ -186,7 +187,7 @@ typedef enum qkv_rotary_scaling {
                           cannot hold: a model made of options alone has none; rotary_factor is 0 */
 } qkv_rotary_scaling;
 
-typedef struct qkv_transformer_opts {
+typedef struct qkv_config {
     size_t size;
     int64_t vocabulary;                 /* of the source, and of the target unless that has its own */
     int64_t target_vocabulary;          /* 0: source and target share one vocabulary and one table */
@@ -246,22 +247,22 @@ typedef struct qkv_transformer_opts {
     /* Not 0: naive Bayes on tokens and on pairs of tokens adds to the logits of a classifier of texts (src/nn/ngrams.h has the
      * formula). Pairs are hashed into so many slots. For an encoder with 2 classes or more. */
     int64_t ngrams;
-} qkv_transformer_opts;
+} qkv_config;
 
 typedef struct qkv_transformer qkv_transformer;
 
 /* Adds the weights to p and gives the model, which p owns too. NULL on error, which stays in p: USAGE for sizes that do not
  * fit, MEMORY. Weights are named "embed.weight", "encoder.0.self.q.weight", "decoder.3.cross_norm.bias", and so on. */
-QKV_API qkv_transformer *qkv_transformer_new(qkv_params *p, const qkv_transformer_opts *opts);
+QKV_API qkv_transformer *qkv_transformer_new(qkv_params *p, const qkv_config *opts);
 /* As the library has them: of a copy, set its size to that of the copy. */
-QKV_API const qkv_transformer_opts *qkv_transformer_options(const qkv_transformer *m);
+QKV_API const qkv_config *qkv_transformer_options(const qkv_transformer *m);
 
 /* How many tokens a sequence may have: `max_positions` where positions are learned; 0: they do not end. */
-QKV_API int64_t qkv_transformer_max_positions(const qkv_transformer_opts *o);
+QKV_API int64_t qkv_transformer_max_positions(const qkv_config *o);
 
 /* Options of the paper's table 3, "base" and "big", and of smaller models that train on a laptop, "tiny" and "small", for the
  * vocabulary given; *opts has its size, or 0. UNSUPPORTED for another name, USAGE for NULL. */
-QKV_API qkv_status qkv_transformer_preset(const char *name, int64_t vocabulary, qkv_transformer_opts *opts);
+QKV_API qkv_status qkv_config_preset(const char *name, int64_t vocabulary, qkv_config *opts);
 
 /* ids (batch, length), with `lengths` real tokens in each row (NULL: all are)   ->   (batch, length, dim)
  * USAGE without an encoder. */
@@ -305,24 +306,24 @@ QKV_API qkv_tensor *qkv_transformer_tag(const qkv_transformer *m, qkv_tensor *hi
 typedef enum qkv_attention_kind { QKV_ATTENTION_LIST(QKV_ATTENTION_ENUM) QKV_ATTENTION_KINDS } qkv_attention_kind;
 #undef QKV_ATTENTION_ENUM
 
-/* What is done to a model: QKV_TOUCH_HEAD_OFF, and so on, each with the name of the option that does it. */
-#define QKV_TOUCH_LIST(T)                                                                                                    \
-    T(HEAD_OFF, "without-head")   /* kind, layer, head: the head's output is zeros before W_O; its weights stay seen */      \
-    T(LAYER_OFF, "without-layer") /* kind (ENCODER or DECODER: which stack), layer: states pass it as they are */            \
-    T(HIDE_KEY, "hide-key")       /* kind, place: no query of any layer sees this key */                                     \
-    T(MOVE, "move")               /* kind (ENCODER or DECODER), place, other: the token has the position of place `other` */ \
-    T(EDIT_ROW, "edit-row")       /* kind, layer, head, place of the query, row, n_row: its weights are these */             \
+/* What is done to a model: QKV_EDIT_ABLATE_HEAD, and so on, each with the name of the option that does it. */
+#define QKV_EDIT_LIST(T)                                                                                                     \
+    T(ABLATE_HEAD, "without-head")   /* kind, layer, head: the head's output is zeros before W_O; its weights stay seen */   \
+    T(ABLATE_LAYER, "without-layer") /* kind (ENCODER or DECODER: which stack), layer: states pass it as they are */         \
+    T(HIDE_KEY, "hide-key")          /* kind, place: no query of any layer sees this key */                                  \
+    T(SET_POSITION, "move")       /* kind (ENCODER or DECODER), place, other: the token has the position of place `other` */ \
+    T(ROW, "edit-row")            /* kind, layer, head, place of the query, row, n_row: its weights are these */             \
     T(SWAP_VALUES, "swap-values") /* kind, layer (-1: every), place, other: the values of the two keys change places */      \
     T(ZERO_VALUE, "zero-value")   /* kind, layer (-1: every), place: the value of this key is zeros */
 
-#define QKV_TOUCH_ENUM(constant, name) QKV_TOUCH_##constant,
-typedef enum qkv_touch_what { QKV_TOUCH_LIST(QKV_TOUCH_ENUM) QKV_TOUCH_KINDS } qkv_touch_what;
-#undef QKV_TOUCH_ENUM
+#define QKV_EDIT_ENUM(constant, name) QKV_EDIT_##constant,
+typedef enum qkv_edit_kind { QKV_EDIT_LIST(QKV_EDIT_ENUM) QKV_EDIT_KINDS } qkv_edit_kind;
+#undef QKV_EDIT_ENUM
 
 /* One change; members that a change does not name are not read. Layers, heads and places count from 0; a place is that of a
  * token in its own text, the same in every row of a batch; one that a text does not have changes nothing there. */
-typedef struct qkv_touch {
-    qkv_touch_what what;
+typedef struct qkv_edit {
+    qkv_edit_kind what;
     qkv_attention_kind kind;
     int layer, head;
     int64_t place, other;
@@ -331,7 +332,7 @@ typedef struct qkv_touch {
                          sees nothing to its right */
     int64_t n_row;
     void *reserved[2];
-} qkv_touch;
+} qkv_edit;
 
 /* ---- masks made of ids ---- */
 

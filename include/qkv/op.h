@@ -26,8 +26,8 @@ QKV_API qkv_tensor *qkv_affine(qkv_tensor *x, qkv_tensor *w, qkv_tensor *b);
 
 /* y = op(a) op(b), op(m) = m or its transpose in the last two dimensions.
  *   a (..., M, K)   b (..., K, N)   ->   y (..., M, N);   leading dimensions equal, or b has none (then b serves all) */
-typedef enum qkv_transpose { QKV_TRANSPOSE_NONE = 0, QKV_TRANSPOSE_A = 1, QKV_TRANSPOSE_B = 2 } qkv_transpose;
-QKV_API qkv_tensor *qkv_matmul(qkv_tensor *a, qkv_tensor *b, int transpose);
+enum { QKV_TRANSPOSE_A = 1, QKV_TRANSPOSE_B = 2 };
+QKV_API qkv_tensor *qkv_matmul(qkv_tensor *a, qkv_tensor *b, unsigned flags);
 
 /* y[i, :] = table[ids[i], :].   table (V, D)   ids: the product of shape[0..ndim-1] numbers   ->   y (shape..., D)
  * An id outside 0..V-1: USAGE, with its place. */
@@ -53,10 +53,10 @@ QKV_API qkv_tensor *qkv_softmax(qkv_tensor *x);     /* exp(x - max) / sum exp(x 
 QKV_API qkv_tensor *qkv_log_softmax(qkv_tensor *x); /* x - max - log sum exp(x - max) */
 
 /* (x - mean) / sqrt(var + eps) * gain + bias, var the biased variance; gain (n), bias (n) or NULL */
-QKV_API qkv_tensor *qkv_layernorm(qkv_tensor *x, qkv_tensor *gain, qkv_tensor *bias, float eps);
+QKV_API qkv_tensor *qkv_layer_norm(qkv_tensor *x, qkv_tensor *gain, qkv_tensor *bias, float eps);
 
 /* x / sqrt(mean(x^2) + eps) * gain; gain (n) */
-QKV_API qkv_tensor *qkv_rmsnorm(qkv_tensor *x, qkv_tensor *gain, float eps);
+QKV_API qkv_tensor *qkv_rms_norm(qkv_tensor *x, qkv_tensor *gain, float eps);
 
 /* ---- positions ---- */
 
@@ -66,7 +66,7 @@ QKV_API qkv_tensor *qkv_rmsnorm(qkv_tensor *x, qkv_tensor *gain, float eps);
  * positions: B*T numbers, or NULL for 0..T-1 in every sequence. Pair i is (i, i + D/2), the half-split layout of the
  * published Llama files; with interleaved != 0 it is (2i, 2i+1), the layout of the original paper.
  * frequencies: D/2 numbers that replace base^(-2i/D), or NULL. */
-typedef struct qkv_rotary_opts {
+typedef struct qkv_rope_opts {
     size_t size;
     int64_t heads; /* 0 means 1 */
     float base;    /* 0 means 10000 */
@@ -75,8 +75,8 @@ typedef struct qkv_rotary_opts {
     const float *frequencies;
     int64_t width;
     float scale;
-} qkv_rotary_opts;
-QKV_API qkv_tensor *qkv_rotary(qkv_tensor *x, const qkv_rotary_opts *opts);
+} qkv_rope_opts;
+QKV_API qkv_tensor *qkv_rope(qkv_tensor *x, const qkv_rope_opts *opts);
 
 /* ---- dropout ----
  * In training, zeroes each value with probability p and multiplies the others by 1/(1-p); outside training, x itself.
@@ -86,7 +86,7 @@ QKV_API qkv_tensor *qkv_dropout(qkv_tensor *x, float p);
 /* ---- shapes ---- */
 QKV_API qkv_tensor *qkv_reshape(qkv_tensor *x, int ndim, const int64_t *shape); /* one dimension may be -1; shares x's memory */
 QKV_API qkv_tensor *qkv_permute(qkv_tensor *x, const int *order);               /* y's dimension i is x's dimension order[i] */
-QKV_API qkv_tensor *qkv_swap(qkv_tensor *x, int i, int j); /* dimensions i and j change places; -1 is the last */
+QKV_API qkv_tensor *qkv_transpose(qkv_tensor *x, int i, int j); /* dimensions i and j change places; -1 is the last */
 QKV_API qkv_tensor *qkv_slice(qkv_tensor *x, int dim, int64_t from, int64_t to); /* from <= index < to in one dimension */
 QKV_API qkv_tensor *qkv_concat(int n, qkv_tensor *const *parts, int dim);        /* n >= 1; equal but for dim */
 
@@ -120,7 +120,7 @@ QKV_API qkv_tensor *qkv_cross_entropy_with(qkv_tensor *logits, const int32_t *ta
 QKV_API qkv_tensor *qkv_binary_cross_entropy(qkv_tensor *logits, qkv_tensor *target);
 
 /* mean of (a - b)^2; equal shapes */
-QKV_API qkv_tensor *qkv_mean_squared_error(qkv_tensor *a, qkv_tensor *b);
+QKV_API qkv_tensor *qkv_mse(qkv_tensor *a, qkv_tensor *b);
 
 /* ---- attention ---- */
 

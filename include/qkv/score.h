@@ -100,15 +100,15 @@ typedef struct qkv_class_score {
     void *reserved[2];
 } qkv_class_score;
 
-typedef struct qkv_classes_score {
+typedef struct qkv_class_scores {
     double accuracy, macro_f1; /* 0 to 1 */
     int64_t right, texts;
     void *reserved[4];
-} qkv_classes_score;
+} qkv_class_scores;
 
 /* From a confusion matrix: counts[i*classes + k] texts are of class i and were said to be of class k. each: (classes) scores,
  * or NULL. USAGE for NULL, fewer than one class, a negative count; LIMIT for counts that add up to 2^63 or more. */
-QKV_API qkv_status qkv_score_classes(const int64_t *counts, int64_t classes, qkv_class_score *each, qkv_classes_score *out);
+QKV_API qkv_status qkv_score_classes(const int64_t *counts, int64_t classes, qkv_class_score *each, qkv_class_scores *out);
 
 /* ---- several labels a text ----
  * Precision, recall and F1 of each label as above. Micro F1 is 2 right / (said + is) with those of all labels added up. */
@@ -119,20 +119,20 @@ typedef struct qkv_labels_score {
 
 /* said, is and right: (labels) counts of texts. each: (labels) scores, or NULL. USAGE for NULL, no label, a negative count;
  * LIMIT for counts that add up to 2^63 or more. */
-QKV_API qkv_status qkv_score_labels(const int64_t *said, const int64_t *is, const int64_t *right, int64_t labels,
-                                    qkv_class_score *each, qkv_labels_score *out);
+QKV_API qkv_status qkv_score_multilabel(const int64_t *said, const int64_t *is, const int64_t *right, int64_t labels,
+                                        qkv_class_score *each, qkv_labels_score *out);
 
 /* ---- numbers ---- */
-typedef struct qkv_numbers_score {
+typedef struct qkv_regression_score {
     double rmse, mae;         /* root of the mean squared error; mean absolute error */
     double pearson, spearman; /* correlations, -1 to 1; of numbers, and of their ranks, equal ones having the mean of
                                  theirs. NaN where either side is all the same: there is none */
     int64_t texts;
     void *reserved[4];
-} qkv_numbers_score;
+} qkv_regression_score;
 
 /* What was said of n texts and what it is. USAGE for NULL and no texts; NUMERIC for a number that is not finite; MEMORY. */
-QKV_API qkv_status qkv_score_numbers(const double *said, const double *is, int64_t n, qkv_numbers_score *out);
+QKV_API qkv_status qkv_score_regression(const double *said, const double *is, int64_t n, qkv_regression_score *out);
 
 /* ---- scores as text ----
  * Each gives lines for people or, with json, an object with every number, in *out, which is yours. USAGE for NULL and what the

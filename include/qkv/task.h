@@ -105,7 +105,7 @@ QKV_API qkv_status qkv_translation_alignment(const qkv_translations *t, int64_t 
 
 /* To learn to translate: the cross-entropy of every id of the target, its end included, given the source and the ids before it.
  * b->tokens counts these. What a trainer without an objective learns. */
-QKV_API qkv_objective qkv_translating(void);
+QKV_API qkv_loss qkv_loss_seq2seq(void);
 
 /* ---- generation: a decoder alone continues a text ---- */
 typedef struct qkv_generate_opts {
@@ -147,7 +147,7 @@ typedef struct qkv_generate_opts {
  * temperature (1 unless said), top_k, top_p and min_p; repetition_penalty, no_repeat_ngram_size and max_new_tokens. What they
  * do not say, or say out of range, and all of it for NULL or a model of ours, is zero. qkv_generate() itself takes max_tokens
  * alone from them. USAGE for no place. */
-QKV_API qkv_status qkv_generate_defaults(const qkv_model *m, qkv_generate_opts *out);
+QKV_API qkv_status qkv_sampling_defaults(const qkv_model *m, qkv_generate_opts *out);
 
 /* A piece of new text, whole characters only, as soon as no stop string can begin in it. Not OK ends the generation. */
 typedef qkv_status (*qkv_generate_each)(void *data, const char *piece, size_t length);
@@ -162,7 +162,7 @@ typedef struct qkv_likely {
 } qkv_likely;
 
 typedef struct qkv_generated {
-    qkv_text text;       /* the new text, UTF-8, without the stop string; bytes that make no character have become U+FFFD */
+    qkv_buffer text;     /* the new text, UTF-8, without the stop string; bytes that make no character have become U+FFFD */
     int32_t *ids;        /* n new ids, the end not among them, those of a stop string too */
     double *log_p;       /* of each, by the model's own probabilities (before temperature and the rest) */
     int64_t n, n_prompt; /* new ids; ids of the prompt, without the start */
@@ -191,16 +191,16 @@ QKV_API qkv_status qkv_generate(const qkv_model *m, const char *prompt, size_t l
  * An encoder alone reads <s> text </s>, and of a pair <s> text </s> pair </s>; the encoder of a translator reads text </s>.
  * More than max_length ids, the last </s> not counted, are cut off, or read in windows of as many. A published encoder reads
  * what its tokenizer makes of text and pair; of a pair that is too long the longer of the two is cut, at its end. */
-typedef struct qkv_reading_opts {
+typedef struct qkv_encoder_opts {
     size_t size;
     int64_t max_length;      /* 0 means 512 */
     int windows;             /* 1: a longer text is read window by window, and the results averaged; else it is cut */
     qkv_each_step each_step; /* before every batch; NULL: none */
     void *each_step_data;
-} qkv_reading_opts;
+} qkv_encoder_opts;
 
 /* n texts, and their second halves where pairs is not NULL; lengths in bytes, NULL: they end with a NUL. What is not UTF-8 is
- * read as U+FFFD. For qkv_classify() and qkv_embed_texts() texts may be token ids instead: n_ids[i] of them at ids[i], with or
+ * read as U+FFFD. For qkv_classify() and qkv_embed() texts may be token ids instead: n_ids[i] of them at ids[i], with or
  * without the special tokens around a text; USAGE for pairs then, and for an id outside the vocabulary. */
 typedef struct qkv_texts {
     const char *const *texts, *const *pairs;
@@ -223,9 +223,9 @@ QKV_API void qkv_matrix_free(qkv_matrix *r);
 /* ---- classification: an encoder alone, pooled, and a classifier ---- */
 
 /* Adds a text to pairs as m reads it; the class is the only id of the target. pair is NULL where there is none; max_length as
- * in qkv_reading_opts, without windows. Batches of them end with qkv_special_tokens.end. USAGE for NULL or a model that lacks
- * its special tokens; and as qkv_pairs_add(). */
-QKV_API qkv_status qkv_pairs_add_text(qkv_pairs *p, const qkv_model *m, const char *text, size_t length, const char *pair,
+ * in qkv_encoder_opts, without windows. Batches of them end with qkv_special_tokens.end. USAGE for NULL or a model that lacks
+ * its special tokens; and as qkv_dataset_add_ids(). */
+QKV_API qkv_status qkv_pairs_add_text(qkv_dataset *p, const qkv_model *m, const char *text, size_t length, const char *pair,
                                       size_t pair_length, int64_t max_length, int32_t class_id);
 
 /* The logits (rows, classes) of such a batch. */
@@ -233,27 +233,27 @@ QKV_API qkv_tensor *qkv_classify_batch(const qkv_model *m, qkv_tape *t, const qk
 
 /* To learn the class of each text; b->tokens counts texts. weights: one for each class of the model, above 0, which must
  * outlive it; NULL: all 1. The mean loss is sum w_i loss_i / texts. */
-QKV_API qkv_objective qkv_classifying(const float *weights, int64_t classes);
+QKV_API qkv_loss qkv_loss_classification(const float *weights, int64_t classes);
 
 /* The same for texts that have several labels, or none: has[k] is 1 for label k, and there are as many as classes of the model. */
-QKV_API qkv_status qkv_pairs_add_text_labels(qkv_pairs *p, const qkv_model *m, const char *text, size_t length,
+QKV_API qkv_status qkv_pairs_add_text_labels(qkv_dataset *p, const qkv_model *m, const char *text, size_t length,
                                              const char *pair, size_t pair_length, int64_t max_length, const uint8_t *has,
                                              int64_t labels);
 
 /* To learn which labels each text has: the binary cross-entropy of each, smoothing towards 1/2, mean over texts and labels. */
-QKV_API qkv_objective qkv_classifying_several(void);
+QKV_API qkv_loss qkv_loss_multilabel(void);
 
 /* And for texts that have a number, which must be finite: USAGE. To learn it, the mean squared error; a model learns it well
  * where numbers are around 0 and about as large as 1. */
-QKV_API qkv_status qkv_pairs_add_text_number(qkv_pairs *p, const qkv_model *m, const char *text, size_t length,
+QKV_API qkv_status qkv_pairs_add_text_number(qkv_dataset *p, const qkv_model *m, const char *text, size_t length,
                                              const char *pair, size_t pair_length, int64_t max_length, float number);
-QKV_API qkv_objective qkv_telling_numbers(void);
+QKV_API qkv_loss qkv_loss_regression(void);
 
 /* The probability of each class, (n, classes); of a model whose texts may have several labels (see qkv_problem) that of each by
  * itself. Another model with one class (a cross-encoder, a reranker, a regression) gives its logit x instead, (n, 1);
  * 1 / (1 + e^-x) brings it between 0 and 1. A text's numbers do not depend on the texts beside it. An empty text is read as
  * <s> </s>. USAGE for a model without classifier or tokenizer, LIMIT, MEMORY, NUMERIC. */
-QKV_API qkv_status qkv_classify(const qkv_model *m, const qkv_texts *texts, const qkv_reading_opts *opts, qkv_matrix *out);
+QKV_API qkv_status qkv_classify(const qkv_model *m, const qkv_texts *texts, const qkv_encoder_opts *opts, qkv_matrix *out);
 
 /* ---- labels of words: an encoder alone, and a classifier of its tokens ---- */
 typedef struct qkv_tagged_span {
@@ -291,12 +291,12 @@ QKV_API void qkv_tagged_free(qkv_tagged *t);
  * more tokens than max_length is read in windows, `windows` or not, that share a quarter of their tokens: each token counts
  * where more stands around it. A text's results do not depend on the texts beside it. UNSUPPORTED for a model that does not
  * tag; and as qkv_classify(). *out then holds nothing. */
-QKV_API qkv_status qkv_tag(const qkv_model *m, const qkv_texts *texts, const qkv_reading_opts *opts, qkv_tagged *out);
+QKV_API qkv_status qkv_tag(const qkv_model *m, const qkv_texts *texts, const qkv_encoder_opts *opts, qkv_tagged *out);
 
 /* The tags of text i in *out, which is yours: a line for each entity, or with words for each word: label, TAB, score, TAB, its
  * text; nothing for none. With json an object without a newline: "entities", and with words "words" too, each with "label",
  * "score", "text", "span" and "characters". USAGE for NULL and a text that is not there; MEMORY. */
-QKV_API qkv_status qkv_tagged_lines(const qkv_tagged *t, int64_t i, int words, int json, qkv_text *out);
+QKV_API qkv_status qkv_tagged_lines(const qkv_tagged *t, int64_t i, int words, int json, qkv_buffer *out);
 
 /* ---- answers: an encoder alone, and a classifier of the two ends of a span ---- */
 typedef struct qkv_answer_opts {
@@ -343,7 +343,7 @@ QKV_API qkv_status qkv_answer(const qkv_model *m, const char *question, size_t q
 /* The answers in *out, which is yours: a line for each: score, TAB, its text, in which white space is a space; nothing behind
  * the TAB where there is none. With json an object without a newline: "answers", each with "text", "score", "span" and
  * "characters", all but the score null where there is none; "none" and "windows". USAGE for NULL; MEMORY. */
-QKV_API qkv_status qkv_answers_lines(const qkv_answers *a, int json, qkv_text *out);
+QKV_API qkv_status qkv_answers_lines(const qkv_answers *a, int json, qkv_buffer *out);
 
 /* ---- ranking: a cross-encoder reads a query with each passage ---- */
 typedef struct qkv_ranked {
@@ -356,12 +356,12 @@ typedef struct qkv_ranked {
  * `out`; where there are fewer, the rest has the index -1. *cut, unless NULL, becomes the number of pairs that were cut.
  * UNSUPPORTED for a model that does not have one class; USAGE for a negative n; and as qkv_classify(). */
 QKV_API qkv_status qkv_rank(const qkv_model *m, const char *query, size_t length, const qkv_texts *passages,
-                            const qkv_reading_opts *opts, int64_t n, qkv_ranked *out, int64_t *cut);
+                            const qkv_encoder_opts *opts, int64_t n, qkv_ranked *out, int64_t *cut);
 
 /* ---- embedding: any encoder, pooled ---- */
 typedef struct qkv_embed_opts {
     size_t size;
-    const qkv_reading_opts *reading; /* NULL: all zero */
+    const qkv_encoder_opts *reading; /* NULL: all zero */
     qkv_pooling pooling;             /* of an encoder with a classifier also QKV_POOLING_ATTENTION */
     int normalized;                  /* 1: every vector has length 1 (one of zeros stays) */
     int as_published; /* 1: where a published model's files say how it embeds, that counts for pooling, for normalized, and for
@@ -371,20 +371,21 @@ typedef struct qkv_embed_opts {
 /* A vector for each text, (n, dim); as_published and of a folder of sentence-transformers as wide as its modules (Pooling of
  * any kind, Dense) make it. Errors as qkv_classify(), but no classifier is needed; UNSUPPORTED for a decoder alone. NULL opts
  * means all zero but as_published, which is 1. */
-QKV_API qkv_status qkv_embed_texts(const qkv_model *m, const qkv_texts *texts, const qkv_embed_opts *opts, qkv_matrix *out);
+QKV_API qkv_status qkv_embed(const qkv_model *m, const qkv_texts *texts, const qkv_embed_opts *opts, qkv_matrix *out);
 
 /* ---- masked words: what BERT learns before it is put to work ----
  * Of every text, rate of the tokens are chosen; 8 of 10 of those become mask, 1 another token by chance, 1 stays; the loss is
  * the cross-entropy of what they were. b->tokens counts the chosen ones, at least 1 a batch. Add texts with
  * qkv_pairs_add_masked(). */
-typedef struct qkv_masking_opts {
+typedef struct qkv_masked_lm_opts {
     size_t size;
     float rate;          /* 0 means 0.15 */
     int32_t mask, first; /* ids of the mask, and of the first token that is not special: see qkv_special_tokens */
     int32_t vocabulary;
-} qkv_masking_opts;
-QKV_API qkv_objective qkv_masking(const qkv_masking_opts *opts); /* opts must outlive it */
-QKV_API qkv_status qkv_pairs_add_masked(qkv_pairs *p, const qkv_model *m, const char *text, size_t length, int64_t max_length);
+} qkv_masked_lm_opts;
+QKV_API qkv_loss qkv_loss_masked_lm(const qkv_masked_lm_opts *opts); /* opts must outlive it */
+QKV_API qkv_status qkv_pairs_add_masked(qkv_dataset *p, const qkv_model *m, const char *text, size_t length,
+                                        int64_t max_length);
 
 /* One token for a mask, and the text with it in the mask's place; the other masks stay. */
 typedef struct qkv_filling {
@@ -412,14 +413,14 @@ QKV_API void qkv_filled_free(qkv_filled *f);
  * (then places are those of the repaired text). USAGE for NULL, a model that is not an encoder alone, has no tokenizer, does
  * not fill words or has no mask, and for a text without a mask; LIMIT for more tokens than the model has positions for;
  * NUMERIC; MEMORY. *out then holds nothing. */
-QKV_API qkv_status qkv_fill(const qkv_model *m, const char *text, size_t length, int n_best, qkv_filled *out);
+QKV_API qkv_status qkv_fill_mask(const qkv_model *m, const char *text, size_t length, int n_best, qkv_filled *out);
 
 /* ---- language: a decoder alone learns which token comes next ----
  * Documents are <s> ids </s>, of a published model what it begins and ends a text with where it does, cut into windows of
  * `context` tokens to predict; the last token of a window is the first of the next, so that each token is predicted once, and
  * no window has tokens of two documents. Batches of them are bare. b->tokens counts tokens. */
-QKV_API qkv_objective qkv_generating(void);
-QKV_API qkv_status qkv_pairs_add_document(qkv_pairs *p, const qkv_model *m, const char *text, size_t length, int64_t context);
+QKV_API qkv_loss qkv_loss_language_model(void);
+QKV_API qkv_status qkv_pairs_add_document(qkv_dataset *p, const qkv_model *m, const char *text, size_t length, int64_t context);
 
 /* How surprising texts are: the sum of -log p over their tokens, the end included, and how many those are. Perplexity is
  * exp(nats / tokens), bits a byte nats / log(2) / bytes. */
@@ -433,8 +434,8 @@ typedef struct qkv_nll {
  * counted once, in the first window that has it. With a stride of context, nats / tokens is the mean loss that training reports
  * for the same text. USAGE for a model that has an encoder or no tokenizer, or numbers out of range; NUMERIC; MEMORY. What is
  * not UTF-8 is read as U+FFFD here too. */
-QKV_API qkv_status qkv_measure_text(const qkv_model *m, const char *text, size_t length, int64_t context, int64_t stride,
-                                    qkv_nll *sum);
+QKV_API qkv_status qkv_log_likelihood(const qkv_model *m, const char *text, size_t length, int64_t context, int64_t stride,
+                                      qkv_nll *sum);
 
 /* UNSUPPORTED unless m has all of these abilities (qkv_ability, added up), in a sentence that says what it can do instead;
  * USAGE for NULL. */

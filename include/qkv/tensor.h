@@ -25,16 +25,16 @@ typedef struct qkv_tensor qkv_tensor;
 typedef struct qkv_tape qkv_tape;
 
 /* ---- looking at a tensor (all take NULL and then give 0 or NULL) ---- */
-QKV_API int qkv_ndim(const qkv_tensor *x);
-QKV_API int64_t qkv_dim(const qkv_tensor *x, int i);  /* i from 0, or from -1 backwards; 0 when out of range */
-QKV_API const int64_t *qkv_dims(const qkv_tensor *x); /* qkv_ndim(x) numbers */
-QKV_API int64_t qkv_count(const qkv_tensor *x);       /* product of the dimensions */
-QKV_API float *qkv_data(const qkv_tensor *x);         /* qkv_count(x) floats; NULL for a weight that is kept in 16 bits */
-QKV_API float qkv_item(const qkv_tensor *x);          /* the one value of a tensor of count 1; NaN otherwise */
+QKV_API int qkv_tensor_ndim(const qkv_tensor *x);
+QKV_API int64_t qkv_tensor_dim(const qkv_tensor *x, int i);   /* i from 0, or from -1 backwards; 0 when out of range */
+QKV_API const int64_t *qkv_tensor_shape(const qkv_tensor *x); /* qkv_tensor_ndim(x) numbers */
+QKV_API int64_t qkv_tensor_count(const qkv_tensor *x);        /* product of the dimensions */
+QKV_API float *qkv_tensor_data(const qkv_tensor *x); /* qkv_tensor_count(x) floats; NULL for a weight that is kept in 16 bits */
+QKV_API float qkv_tensor_item(const qkv_tensor *x);  /* the one value of a tensor of count 1; NaN otherwise */
 
-/* The gradient of the last qkv_backward(), qkv_count(x) floats: for weights, for inputs made with qkv_variable(), and for
+/* The gradient of the last qkv_backward(), qkv_tensor_count(x) floats: for weights, for inputs made with qkv_variable(), and for
  * every tensor when the tape has keep_grads. NULL where there is none. */
-QKV_API float *qkv_grad(const qkv_tensor *x);
+QKV_API float *qkv_tensor_grad(const qkv_tensor *x);
 
 /* ---- the tape ---- */
 typedef struct qkv_tape_opts {

@@ -15,25 +15,25 @@ extern "C" {
 #endif
 
 /* ---- text that grows ---- */
-typedef struct qkv_text {
+typedef struct qkv_buffer {
     char *data; /* length bytes and a NUL after them; NULL while nothing was ever put there */
     size_t length;
     size_t capacity;
-} qkv_text;
-QKV_API void qkv_text_free(qkv_text *t);
+} qkv_buffer;
+QKV_API void qkv_buffer_free(qkv_buffer *t);
 
 /* ---- UTF-8: no overlong form, no surrogate, nothing above U+10FFFF, nothing cut ---- */
 
 /* The offset of the first byte that is part of no character; length when there is none. */
-QKV_API size_t qkv_utf8_check(const char *text, size_t length);
+QKV_API size_t qkv_utf8_valid(const char *text, size_t length);
 
 /* The code point text starts with, and how many bytes it takes to *bytes. -1 when it starts with none: *bytes is then how many
  * belong to that one mistake (at least 1; 0 for empty text). */
-QKV_API int32_t qkv_utf8_decode(const char *text, size_t length, size_t *bytes);
+QKV_API int32_t qkv_utf8_next(const char *text, size_t length, size_t *bytes);
 
 /* Text with U+FFFD for each mistake (the longest start of a character counts as one, as the Unicode standard advises).
  * text must not be out's own. MEMORY. */
-QKV_API qkv_status qkv_utf8_repair(const char *text, size_t length, qkv_text *out);
+QKV_API qkv_status qkv_utf8_repair(const char *text, size_t length, qkv_buffer *out);
 
 /* Columns that text takes on a terminal: an East Asian character takes two, a mark that stands on the letter before it none,
  * all others, and each mistake, one. 0 for NULL. */
@@ -89,7 +89,7 @@ QKV_API qkv_status qkv_text_start(const char *name, const char *start, size_t le
  *
  * A tokenizer does not change once made: any number of threads may use it at once, each with its own results. */
 typedef enum qkv_token_kind {
-    QKV_TOKEN_BYTE_PAIRS,
+    QKV_TOKEN_BPE,
     QKV_TOKEN_WORDS,
     QKV_TOKEN_CHARACTERS,
     QKV_TOKEN_WORDPUNCT,
@@ -123,17 +123,17 @@ QKV_API void qkv_tokenizer_free(qkv_tokenizer *t);
  * UNSUPPORTED for one that was read from SentencePiece's files; IO; MEMORY. */
 QKV_API qkv_status qkv_tokenizer_save(const qkv_tokenizer *t, const char *path);
 
-QKV_API qkv_token_kind qkv_tokenizer_kind(const qkv_tokenizer *t); /* QKV_TOKEN_BYTE_PAIRS for NULL */
-QKV_API int32_t qkv_tokenizer_size(const qkv_tokenizer *t);        /* ids are 0 .. size-1, maybe with gaps; 0 for NULL */
+QKV_API qkv_token_kind qkv_tokenizer_kind(const qkv_tokenizer *t); /* QKV_TOKEN_BPE for NULL */
+QKV_API int32_t qkv_tokenizer_vocab_size(const qkv_tokenizer *t);  /* ids are 0 .. size-1, maybe with gaps; 0 for NULL */
 QKV_API const char *qkv_tokenizer_token(const qkv_tokenizer *t, int32_t id); /* its spelling, "" in a gap; NULL out of range */
-QKV_API int32_t qkv_tokenizer_find(const qkv_tokenizer *t, const char *spelling); /* its id; -1 when there is none */
-QKV_API int qkv_tokenizer_is_special(const qkv_tokenizer *t, int32_t id);         /* such as <pad>; 0 out of range */
+QKV_API int32_t qkv_tokenizer_id(const qkv_tokenizer *t, const char *spelling); /* its id; -1 when there is none */
+QKV_API int qkv_tokenizer_is_special(const qkv_tokenizer *t, int32_t id);       /* such as <pad>; 0 out of range */
 
 /* A token for people. Where each character of a spelling stands for a byte (byte pairs, also published ones), and of words and
  * characters, it is the text of the token: a space is U+2581, as SentencePiece spells it; a byte that is no whole character, a
  * control character and the sign U+2581 itself are bytes such as <0xE7>. Other tokens are shown as they are spelled, which is
  * readable. USAGE for NULL or an id out of range; MEMORY. */
-QKV_API qkv_status qkv_tokenizer_show(const qkv_tokenizer *t, int32_t id, qkv_text *out);
+QKV_API qkv_status qkv_tokenizer_show(const qkv_tokenizer *t, int32_t id, qkv_buffer *out);
 QKV_API int32_t qkv_tokenizer_find_shown(const qkv_tokenizer *t,
                                          const char *shown); /* its id; -1 when there is none, or memory is out */
 
@@ -168,7 +168,7 @@ typedef struct qkv_encode_opts {
     int any_bytes; /* 1: bytes that are not UTF-8 are taken too, as they are: a word with such bytes is not known, and of
                     * characters each mistake is one that is not known; to a published tokenizer each is U+FFFD */
     int with_special_tokens; /* 1: with the tokens that a published tokenizer's file puts around text, such as [CLS] and [SEP].
-                              * Models may add more, such as the <s> of a Llama: see qkv_model_read_side() */
+                              * Models may add more, such as the <s> of a Llama: see qkv_model_tokenize() */
 } qkv_encode_opts;
 
 /* NULL opts means all zero. Time grows with length * log(length) at most (and with the longest token of a published one).
@@ -188,7 +188,8 @@ QKV_API qkv_status qkv_tokenizer_encode_pair(const qkv_tokenizer *t, const char 
  * shows its control tokens); skip_specials leaves special tokens out. Decode the ids of a text together: a SentencePiece
  * tokenizer drops the space before the first word, so ids that are decoded one by one lose every space. Ids of a model need not
  * make whole characters: see qkv_utf8_repair(). USAGE, with the place, for an id out of range; MEMORY. *out is then empty. */
-QKV_API qkv_status qkv_tokenizer_decode(const qkv_tokenizer *t, const int32_t *ids, size_t n, int skip_specials, qkv_text *out);
+QKV_API qkv_status qkv_tokenizer_decode(const qkv_tokenizer *t, const int32_t *ids, size_t n, int skip_specials,
+                                        qkv_buffer *out);
 
 /* ---- training ---- */
 
@@ -215,34 +216,34 @@ typedef struct qkv_lines_read {
 QKV_API qkv_status qkv_word_counts_add_file(qkv_word_counts *w, const char *path, int strict, qkv_lines_read *read);
 
 /* Zero means the default shown. */
-typedef struct qkv_bpe_opts {
+typedef struct qkv_tokenizer_opts {
     size_t size;
     int32_t vocabulary;          /* tokens, the special ones and (byte pairs) the 256 bytes included; 8000 */
     int64_t min_count;           /* a pair, word or character that occurs less often is not learned; 2 */
     const char *const *specials; /* ids 0, 1, ..; <pad> <s> </s> <unk> */
     int n_specials;              /* negative: none */
-} qkv_bpe_opts;
+} qkv_tokenizer_opts;
 
 /* Byte pairs: learns merges, again and again the pair that occurs most often, of those the one with the smaller first id, then
  * the smaller second id. Words and characters: learns those that occur most often, of those the one with smaller bytes; never
  * one with a NUL. Same words, same tokenizer, in whatever order they came. Words that give no more tokens end it early: ask
- * qkv_tokenizer_size(). Nothing learned spells a special token. NULL on error: USAGE when the vocabulary has no room for
+ * qkv_tokenizer_vocab_size(). Nothing learned spells a special token. NULL on error: USAGE when the vocabulary has no room for
  * special tokens and bytes, a special token is empty, given twice, not UTF-8 or (byte pairs) the spelling of a byte, or when
  * (words and characters) <unk> is not among them; LIMIT for 4 GiB of distinct words (byte pairs); MEMORY. */
-QKV_API qkv_tokenizer *qkv_tokenizer_train(const qkv_word_counts *w, const qkv_bpe_opts *opts);
+QKV_API qkv_tokenizer *qkv_tokenizer_train(const qkv_word_counts *w, const qkv_tokenizer_opts *opts);
 
 /* ---- pairs of id sequences, and batches of them ---- */
-typedef struct qkv_pairs qkv_pairs;
-QKV_API qkv_pairs *qkv_pairs_new(void); /* NULL when memory is out. You own it. */
-QKV_API void qkv_pairs_free(qkv_pairs *p);
-QKV_API int64_t qkv_pairs_count(const qkv_pairs *p);
+typedef struct qkv_dataset qkv_dataset;
+QKV_API qkv_dataset *qkv_dataset_new(void); /* NULL when memory is out. You own it. */
+QKV_API void qkv_dataset_free(qkv_dataset *p);
+QKV_API int64_t qkv_dataset_size(const qkv_dataset *p);
 
 /* Adds a copy of one pair: n source ids and m target ids, without start and end. USAGE for NULL; LIMIT for 2^31 - 1 ids or more
  * on a side; MEMORY; IO: then nothing was added. Ids of more than QKV_PAIRS_IN_MEMORY bytes lie in a temporary file (in TMPDIR,
  * or /tmp) that is gone when p is freed, or when the program ends however it ends. The memory they need is then that of their
  * lengths, 16 bytes a pair, and of their order, at most 48 more for an epoch. */
 #define QKV_PAIRS_IN_MEMORY ((size_t)256 << 20)
-QKV_API qkv_status qkv_pairs_add(qkv_pairs *p, const int32_t *source, size_t n, const int32_t *target, size_t m);
+QKV_API qkv_status qkv_dataset_add_ids(qkv_dataset *p, const int32_t *source, size_t n, const int32_t *target, size_t m);
 
 /* ---- a corpus: pairs of lines in files, plain or gzip ----
  * Line i of one file belongs to line i of the other; or, where the second path is NULL, each line of the one file is
@@ -276,17 +277,17 @@ QKV_API qkv_status qkv_word_counts_add_corpus(qkv_word_counts *sources, qkv_word
                                               const char *target, const qkv_corpus_opts *opts, qkv_corpus_read *read);
 
 /* Adds every pair of lines as ids; special tokens written in a line are text like any other. The same errors and those of
- * qkv_pairs_add(); a corpus that gives no pair at all is FORMAT too. On an error some pairs may have been added. */
-QKV_API qkv_status qkv_pairs_add_corpus(qkv_pairs *p, const qkv_tokenizer *sources, const qkv_tokenizer *targets,
-                                        const char *source, const char *target, const qkv_corpus_opts *opts,
-                                        qkv_corpus_read *read);
+ * qkv_dataset_add_ids(); a corpus that gives no pair at all is FORMAT too. On an error some pairs may have been added. */
+QKV_API qkv_status qkv_dataset_add_files(qkv_dataset *p, const qkv_tokenizer *sources, const qkv_tokenizer *targets,
+                                         const char *source, const char *target, const qkv_corpus_opts *opts,
+                                         qkv_corpus_read *read);
 
 /* Calls each(data, source, n, target, m) for every pair of lines as it stands in the files, one with an empty side or of any
  * length too; the texts end when the callback returns. A status that is not OK ends it and is handed on. The errors of
  * qkv_word_counts_add_corpus(). */
 typedef qkv_status (*qkv_line_pair_each)(void *data, const char *source, size_t n, const char *target, size_t m);
-QKV_API qkv_status qkv_corpus_each(const char *source, const char *target, const qkv_corpus_opts *opts, qkv_line_pair_each each,
-                                   void *data);
+QKV_API qkv_status qkv_read_pairs(const char *source, const char *target, const qkv_corpus_opts *opts, qkv_line_pair_each each,
+                                  void *data);
 
 /* ---- labelled text and documents, read one at a time ---- */
 
@@ -332,10 +333,10 @@ typedef struct qkv_labelled_opts {
     const char *column_separator; /* of tables: "tab", "comma", "semicolon" or "bar", or the character. NULL: found in the first
                                      256 KiB: of CSV , TAB ; or |, the one whose header has the names, and by which all rows
                                      have as many columns; of TSV a TAB where the first row has one, else ; | or , */
-    int rows;                     /* 1: every row of a file is given, with its columns: a header first, and those without a text,
+    int rows;      /* 1: every row of a file is given, with its columns: a header first, and those without a text,
                                      which is then "". Labels are not looked at. TSV has a header where it has names that texts
                                      and labels mostly have; a table of one column is texts alone */
-    int preferred;                /* 1: columns that are not in the file are as if they were not given */
+    int preferred; /* 1: columns that are not in the file are as if they were not given */
 } qkv_labelled_opts;
 
 /* Calls each(data, x) for every text of a file (plain or gzip) or folder; a status that is not OK ends it and is handed on.
@@ -349,7 +350,7 @@ typedef struct qkv_labelled_opts {
  * label with a TAB, a newline or a NUL; when strict a text without a label and an empty line; a folder without folders; LIMIT for a file in a folder, or a quoted field, of more than 64 MiB;
  * USAGE for NULL or a format that is none; UNSUPPORTED as in qkv_text_start(); IO; MEMORY. What was read goes to *read (may be
  * NULL): lines of the file, or files of the folder, which then count as lines. */
-QKV_API qkv_status qkv_labelled_read(const char *path, const qkv_labelled_opts *opts, qkv_labelled_each each, void *data,
+QKV_API qkv_status qkv_read_labelled(const char *path, const qkv_labelled_opts *opts, qkv_labelled_each each, void *data,
                                      qkv_corpus_read *read);
 
 /* Documents of plain text: a line each, paragraphs (lines up to a blank one, joined by newlines), or the whole file. */
@@ -360,7 +361,7 @@ typedef qkv_status (*qkv_document_each)(void *data, const char *text, size_t len
  * empty; pairs counts the others. A carriage return at the end of a line is no part of it, but of a whole file it is, which
  * counts as one line (those that were repaired are counted in it too). FORMAT for damaged gzip or, when strict, a line that is
  * not UTF-8; UNSUPPORTED as in qkv_text_start(); USAGE; IO; MEMORY. */
-QKV_API qkv_status qkv_documents_read(const char *path, qkv_document_kind kind, int strict, qkv_document_each each, void *data,
+QKV_API qkv_status qkv_read_documents(const char *path, qkv_document_kind kind, int strict, qkv_document_each each, void *data,
                                       qkv_corpus_read *read);
 
 typedef struct qkv_batch_opts {
@@ -393,13 +394,13 @@ QKV_API void qkv_batch_free(qkv_batch *b);
 /* One pass over all pairs, cut into batches: each pair once. It depends on the pairs, the options and the number of the epoch
  * alone, so a training that goes on later sees the batches it would have seen. NULL on error: USAGE, MEMORY. You own it; the
  * pairs must outlive it and not change. */
-typedef struct qkv_epoch qkv_epoch;
-QKV_API qkv_epoch *qkv_epoch_new(const qkv_pairs *p, const qkv_batch_opts *opts, uint64_t number);
-QKV_API void qkv_epoch_free(qkv_epoch *e);
-QKV_API int64_t qkv_epoch_batches(const qkv_epoch *e);
+typedef struct qkv_loader qkv_loader;
+QKV_API qkv_loader *qkv_loader_new(const qkv_dataset *p, const qkv_batch_opts *opts, uint64_t number);
+QKV_API void qkv_loader_free(qkv_loader *e);
+QKV_API int64_t qkv_loader_size(const qkv_loader *e);
 
 /* The i-th batch; a pair that is longer than max_tokens is a batch of its own. USAGE for i out of range, MEMORY. */
-QKV_API qkv_status qkv_epoch_batch(const qkv_epoch *e, int64_t i, qkv_batch *out);
+QKV_API qkv_status qkv_loader_batch(const qkv_loader *e, int64_t i, qkv_batch *out);
 
 #ifdef __cplusplus
 }

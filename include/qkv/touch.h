@@ -1,6 +1,6 @@
-/* qkv/touch.h: a model taken apart while it runs. Parts of it are switched off or changed (qkv_model_touched()), and what then
- * comes out is beside what came out before; what each layer would say already (qkv_lens()); which tokens an output is due to
- * (qkv_why()); and every number on the way to one cell of attention and past it (qkv_walk()).
+/* qkv/touch.h: a model taken apart while it runs. Parts of it are switched off or changed (qkv_model_edit()), and what then
+ * comes out is beside what came out before; what each layer would say already (qkv_logit_lens()); which tokens an output is due to
+ * (qkv_attribute()); and every number on the way to one cell of attention and past it (qkv_trace()).
  *
  * All of them stand on qkv_attend(), which reads the texts and, for a translator, searches the translation: its capture has the
  * tokens, and lens, why and walk take it. A capture made with `pieces` and without `no_special` has a name for every token, in
@@ -18,14 +18,14 @@ extern "C" {
 
 /* ---- touching ---- */
 
-/* <qkv/nn.h> has the changes, qkv_touch, and <qkv/model.h> qkv_model_touched(), which gives a model with some of them, for any
+/* <qkv/nn.h> has the changes, qkv_edit, and <qkv/model.h> qkv_model_edit(), which gives a model with some of them, for any
  * call that takes a model. */
 
 /* ---- the logit lens ---- */
 
 /* The distribution over the vocabulary that the states between the layers give, each through the norm at the end, where there
  * is one, and the output layer (nostalgebraist 2020). Starts as zero; used again and again. All it points to is its own. */
-typedef struct qkv_lens_result {
+typedef struct qkv_logit_lens_result {
     int layers;             /* of states there are layers + 1: what goes into the first layer, and what comes out of each */
     int64_t places;         /* tokens that the decoder reads, or an encoder alone */
     int k;                  /* likeliest tokens of each */
@@ -37,29 +37,29 @@ typedef struct qkv_lens_result {
     const double *surprise; /* (places): -log2 of the last layer's next_p, in bits; 0 where nothing comes */
     struct qkv_lens_work *work;
     void *reserved[4];
-} qkv_lens_result;
+} qkv_logit_lens_result;
 
-typedef struct qkv_lens_opts {
+typedef struct qkv_logit_lens_opts {
     size_t size;
     int k; /* 5 */
-} qkv_lens_opts;
+} qkv_logit_lens_opts;
 
 /* Runs m over the tokens of a capture: the decoder of a translator or of a language model, or an encoder that fills words in.
  * USAGE for NULL, k outside 1..vocabulary, a capture of other tokens than m has; UNSUPPORTED for a model without an output
  * layer; NUMERIC; MEMORY. *out then holds nothing. */
-QKV_API qkv_status qkv_lens(const qkv_model *m, const qkv_attention_capture *a, const qkv_lens_opts *opts,
-                            qkv_lens_result *out);
-QKV_API void qkv_lens_free(qkv_lens_result *lens);
+QKV_API qkv_status qkv_logit_lens(const qkv_model *m, const qkv_attention_capture *a, const qkv_logit_lens_opts *opts,
+                                  qkv_logit_lens_result *out);
+QKV_API void qkv_logit_lens_free(qkv_logit_lens_result *lens);
 
 /* As text in *out, which is yours: a table, a row for each token and a column for each layer with the likeliest token and its
  * probability, and the surprise; or with json an object with "tokens", "next", "surprise" and "layers", each an array over the
  * places of {"next_p", "best": [{"id", "token", "p"}, ..]}. USAGE for NULL, and for a capture of other tokens; MEMORY. */
-QKV_API qkv_status qkv_lens_text(const qkv_model *m, const qkv_attention_capture *a, const qkv_lens_result *lens, int json,
-                                 qkv_text *out);
+QKV_API qkv_status qkv_logit_lens_text(const qkv_model *m, const qkv_attention_capture *a, const qkv_logit_lens_result *lens,
+                                       int json, qkv_buffer *out);
 
 /* ---- why ---- */
 
-/* How an output is put down to tokens: QKV_WHY_GRADIENT, and so on, each with its name.
+/* How an output is put down to tokens: QKV_ATTRIBUTE_GRADIENT, and so on, each with its name.
  *   f is the logit of the output, e_i the embedding of token i (with its scale, without its position).
  *   GRADIENT      gradient x input: e_i . df/de_i
  *   INTEGRATED    integrated gradients (Sundararajan et al. 2017): (e_i - b_i) . the integral over a from 0 to 1 of df/de_i at
@@ -71,66 +71,68 @@ QKV_API qkv_status qkv_lens_text(const qkv_model *m, const qkv_attention_capture
  * gives the output; of a classifier that pools all places their mean. In a decoder behind an encoder a layer has keys on both
  * sides: VALUE_ZEROING has rows over the tokens read and those of the source, which together sum to 1; ROLLOUT is half
  * (A + I) / 2 of the tokens read and half what cross-attention sees of the source. Both go on through the encoder's layers. */
-#define QKV_WHY_LIST(W)               \
+#define QKV_ATTRIBUTE_LIST(W)         \
     W(GRADIENT, "gradient")           \
     W(INTEGRATED, "integrated")       \
     W(VALUE_ZEROING, "value-zeroing") \
     W(ROLLOUT, "rollout")
 
-#define QKV_WHY_ENUM(constant, name) QKV_WHY_##constant,
-typedef enum qkv_why_method { QKV_WHY_LIST(QKV_WHY_ENUM) QKV_WHY_METHODS } qkv_why_method;
-#undef QKV_WHY_ENUM
+#define QKV_ATTRIBUTE_ENUM(constant, name) QKV_ATTRIBUTE_##constant,
+typedef enum qkv_attribute_method { QKV_ATTRIBUTE_LIST(QKV_ATTRIBUTE_ENUM) QKV_ATTRIBUTE_METHODS } qkv_attribute_method;
+#undef QKV_ATTRIBUTE_ENUM
 
 /* "gradient" and so on; static text. NULL for another number. */
-QKV_API const char *qkv_why_method_name(qkv_why_method method);
+QKV_API const char *qkv_attribute_method_name(qkv_attribute_method method);
 
-typedef struct qkv_why_opts {
+typedef struct qkv_attribute_opts {
     size_t size;
-    unsigned methods; /* 1 << QKV_WHY_GRADIENT | ..; 0: all */
+    unsigned methods; /* 1 << QKV_ATTRIBUTE_GRADIENT | ..; 0: all */
     int64_t at;       /* of a decoder: the output after so many tokens and the one at this place are read */
     int has_output;   /* 1: `output` is explained, a class or a token; else the likeliest class, and of a decoder the token that
                          comes next in the text, the likeliest where none does */
     int64_t output;
     int steps;        /* of INTEGRATED, in eights; 256 */
     int pad_baseline; /* 1: b_i is the embedding of the padding token; else zeros */
-} qkv_why_opts;
+} qkv_attribute_opts;
 
 /* Starts as zero; used again and again. All it points to is its own. */
-typedef struct qkv_why_result {
+typedef struct qkv_attribution {
     int64_t output;               /* what was explained: a class, or a token's id */
     double logit, baseline_logit; /* f(e); f(b), 0 without INTEGRATED; both with what counts of words add (ngrams) */
     int64_t source, read;         /* tokens that numbers are given for: of the encoder, and of the decoder up to `at` */
-    const double *of_source[QKV_WHY_METHODS], *of_read[QKV_WHY_METHODS]; /* (source), (read); NULL: not asked for, or none */
+    const double *of_source[QKV_ATTRIBUTE_METHODS],
+        *of_read[QKV_ATTRIBUTE_METHODS]; /* (source), (read); NULL: not asked for, or none */
     struct qkv_why_work *work;
     void *reserved[4];
-} qkv_why_result;
+} qkv_attribution;
 
 /* What the tokens of a capture have done for an output of m: a class of an encoder with a classifier, the next token of a
  * decoder. Value zeroing runs every layer once for each token. USAGE for NULL, options that do not fit, a capture of
  * other tokens than m has; UNSUPPORTED for a model without a classifier of texts and a decoder; NUMERIC; MEMORY. *out then holds
  * nothing. */
-QKV_API qkv_status qkv_why(const qkv_model *m, const qkv_attention_capture *a, const qkv_why_opts *opts, qkv_why_result *out);
-QKV_API void qkv_why_free(qkv_why_result *why);
+QKV_API qkv_status qkv_attribute(const qkv_model *m, const qkv_attention_capture *a, const qkv_attribute_opts *opts,
+                                 qkv_attribution *out);
+QKV_API void qkv_attribution_free(qkv_attribution *why);
 
 /* As text in *out, which is yours: a table, a row for each token and a column for each method; or with json an object with
  * "output", "name", "logit", with INTEGRATED "baseline_logit", "source" and "read", each an array of {"token", and a number for
  * each method}. USAGE for NULL, and for a capture of other tokens; MEMORY. */
-QKV_API qkv_status qkv_why_text(const qkv_model *m, const qkv_attention_capture *a, const qkv_why_result *why, int json,
-                                qkv_text *out);
+QKV_API qkv_status qkv_attribution_text(const qkv_model *m, const qkv_attention_capture *a, const qkv_attribution *why,
+                                        int json, qkv_buffer *out);
 
 /* ---- the walk ---- */
 
-typedef struct qkv_walk_opts {
+typedef struct qkv_trace_opts {
     size_t size;
     qkv_attention_kind kind;
     int layer, head; /* from 0 */
     int64_t query;   /* place of the token that attends */
     int k;           /* of the likeliest tokens at the end; 5 */
-} qkv_walk_opts;
+} qkv_trace_opts;
 
 /* Every number from what one query of one head reads to what its layer gives, and what the model says there, in their order.
  * Starts as zero; used again and again. All it points to is its own. */
-typedef struct qkv_walk_result {
+typedef struct qkv_trace_result {
     int64_t keys, dim, d_k, d_v, heads, d_ff; /* keys: all there are, masked ones too */
     const float *in;                          /* (dim): what comes into the sub-layer, and goes around it */
     const float *x;                           /* (dim): what attention reads: `in`, with pre_norm after the norm */
@@ -158,17 +160,17 @@ typedef struct qkv_walk_result {
     const float *best_logits;
     struct qkv_walk_work *work;
     void *reserved[4];
-} qkv_walk_result;
+} qkv_trace_result;
 
 /* Walks through the cell. USAGE for NULL, a kind, layer, head or query that is not there, a capture of other tokens than m has;
  * NUMERIC; MEMORY. *out then holds nothing. */
-QKV_API qkv_status qkv_walk(const qkv_model *m, const qkv_attention_capture *a, const qkv_walk_opts *opts,
-                            qkv_walk_result *out);
-QKV_API void qkv_walk_free(qkv_walk_result *walk);
+QKV_API qkv_status qkv_trace(const qkv_model *m, const qkv_attention_capture *a, const qkv_trace_opts *opts,
+                             qkv_trace_result *out);
+QKV_API void qkv_trace_free(qkv_trace_result *walk);
 
 /* As a JSON object in *out, which is yours: every member above under its name, matrices as arrays of rows, -inf as null. USAGE
  * for NULL and a walk that holds nothing; MEMORY. */
-QKV_API qkv_status qkv_walk_json(const qkv_walk_result *walk, qkv_text *out);
+QKV_API qkv_status qkv_trace_json(const qkv_trace_result *walk, qkv_buffer *out);
 
 #ifdef __cplusplus
 }

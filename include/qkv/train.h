@@ -54,16 +54,16 @@ QKV_API int64_t qkv_optimizer_steps(const qkv_optimizer *o); /* steps taken */
 
 /* ---- the learning rate of each step; t counts from 1, and for t < 1 as if it were 1 ---- */
 typedef enum qkv_schedule_kind {
-    QKV_SCHEDULE_CONSTANT, /* lr min(1, t/warmup) */
-    QKV_SCHEDULE_PAPER,    /* lr dim^-0.5 min(t^-0.5, t warmup^-1.5), equation 3 of the paper */
-    QKV_SCHEDULE_LINEAR,   /* as constant to warmup, then in a straight line to last at step `steps`, and last after it */
-    QKV_SCHEDULE_COSINE    /* the same along half a cosine */
+    QKV_SCHEDULE_CONSTANT,     /* lr min(1, t/warmup) */
+    QKV_SCHEDULE_INVERSE_SQRT, /* lr dim^-0.5 min(t^-0.5, t warmup^-1.5), equation 3 of the paper */
+    QKV_SCHEDULE_LINEAR,       /* as constant to warmup, then in a straight line to last at step `steps`, and last after it */
+    QKV_SCHEDULE_COSINE        /* the same along half a cosine */
 } qkv_schedule_kind;
 
 typedef struct qkv_schedule {
     qkv_schedule_kind kind;
-    double lr;      /* of QKV_SCHEDULE_PAPER a factor, usually 1 */
-    int64_t warmup; /* steps; 0 none, QKV_SCHEDULE_PAPER needs at least 1 */
+    double lr;      /* of QKV_SCHEDULE_INVERSE_SQRT a factor, usually 1 */
+    int64_t warmup; /* steps; 0 none, QKV_SCHEDULE_INVERSE_SQRT needs at least 1 */
     int64_t steps;  /* of the whole training, more than warmup */
     int64_t dim;    /* d_model */
     double last;    /* where the line or the cosine ends */
@@ -76,7 +76,7 @@ QKV_API double qkv_schedule_lr(const qkv_schedule *s, int64_t step); /* of a sch
 /* ---- training ---- */
 typedef struct qkv_trainer_opts {
     size_t size;
-    const qkv_objective *objective;      /* NULL: translation; must outlive the trainer */
+    const qkv_loss *objective;           /* NULL: translation; must outlive the trainer */
     const qkv_optimizer_opts *optimizer; /* copied, and so are the batches'; NULL: all zero */
     const qkv_batch_opts *batches;       /* their seed is not used: see seed; NULL: all zero */
     qkv_schedule schedule;               /* its lr replaces the optimizer's; all zero: the optimizer's own */
@@ -100,20 +100,20 @@ typedef struct qkv_best_so_far {
 } qkv_best_so_far;
 
 /* One update, reported. */
-typedef struct qkv_progress {
+typedef struct qkv_train_state {
     int64_t step;          /* updates so far, from 1 */
     uint64_t epoch;        /* passes begun, from 0 */
     int64_t batch, of;     /* batches of this epoch used so far, and in all */
     int64_t tokens;        /* target tokens of this update that count, or what else the objective counts */
     double loss, lr, norm; /* mean loss of a token in nats; norm of the gradients before clipping, 0 without */
     void *reserved[4];
-} qkv_progress;
+} qkv_train_state;
 
 typedef struct qkv_trainer qkv_trainer;
 
 /* Trains m on the pairs, both of which must outlive it. NULL on error: USAGE for options that do not fit, no pairs, or for
  * translation a model without an encoder and a decoder; MEMORY. You own it. */
-QKV_API qkv_trainer *qkv_trainer_new(qkv_model *m, const qkv_pairs *pairs, const qkv_trainer_opts *opts);
+QKV_API qkv_trainer *qkv_trainer_new(qkv_model *m, const qkv_dataset *pairs, const qkv_trainer_opts *opts);
 QKV_API void qkv_trainer_free(qkv_trainer *t);
 QKV_API qkv_best_so_far *qkv_trainer_best_so_far(qkv_trainer *t);
 
@@ -121,10 +121,10 @@ QKV_API qkv_best_so_far *qkv_trainer_best_so_far(qkv_trainer *t);
  * their tokens. NUMERIC, naming the first weight that is at fault, when the loss or the gradients are not finite: the weights
  * are then as they were; or when the update made a weight, or the optimizer's state of one, not finite: then go on from a
  * checkpoint. MEMORY. */
-QKV_API qkv_status qkv_trainer_step(qkv_trainer *t, qkv_progress *out);
+QKV_API qkv_status qkv_trainer_step(qkv_trainer *t, qkv_train_state *out);
 
 /* Where it is: what the last step reported, without tokens, loss, rate and norm. All zero for NULL. */
-QKV_API qkv_progress qkv_trainer_at(const qkv_trainer *t);
+QKV_API qkv_train_state qkv_trainer_at(const qkv_trainer *t);
 
 /* Writes weights, optimizer, position and the best so far to one safetensors file, whole or not at all. NUMERIC for a value
  * that is not finite; IO, MEMORY. The file that was there stays on an error. */
@@ -132,11 +132,11 @@ QKV_API qkv_status qkv_trainer_save(const qkv_trainer *t, const char *path);
 
 /* Goes on from such a file, bit for bit as if there had been no stop. USAGE, saying what differs, when it was written with
  * other pairs, model or options; FORMAT; IO; MEMORY. On any error nothing has changed. */
-QKV_API qkv_status qkv_trainer_resume(qkv_trainer *t, const char *path);
+QKV_API qkv_status qkv_trainer_load(qkv_trainer *t, const char *path);
 
 /* The mean loss of all pairs in nats, without smoothing and dropout; objective NULL: translation. USAGE for no pairs
  * or none that counts, MEMORY. */
-QKV_API qkv_status qkv_evaluate(const qkv_model *m, const qkv_pairs *pairs, const qkv_objective *objective,
+QKV_API qkv_status qkv_evaluate(const qkv_model *m, const qkv_dataset *pairs, const qkv_loss *objective,
                                 const qkv_batch_opts *opts, double *loss);
 
 /* ---- a training in its folder ----
@@ -166,18 +166,18 @@ typedef struct qkv_run_setting {
 } qkv_run_setting;
 
 typedef enum qkv_run_event_kind {
-    QKV_RUN_EVENT_BEGIN,      /* nothing has been trained or resumed yet */
-    QKV_RUN_EVENT_RESUME,     /* going on after step at.step */
-    QKV_RUN_EVENT_STEP,       /* after every update; with several ranks the weights are whole at VALIDATION and END */
-    QKV_RUN_EVENT_VALIDATION, /* score was measured */
-    QKV_RUN_EVENT_LAST_STEP,  /* as STEP: the last one is repeated once the run is to end */
-    QKV_RUN_EVENT_END         /* all is saved; reason says why it ended */
+    QKV_EVENT_BEGIN,      /* nothing has been trained or resumed yet */
+    QKV_EVENT_RESUME,     /* going on after step at.step */
+    QKV_EVENT_STEP,       /* after every update; with several ranks the weights are whole at VALIDATION and END */
+    QKV_EVENT_VALIDATION, /* score was measured */
+    QKV_EVENT_LAST_STEP,  /* as STEP: the last one is repeated once the run is to end */
+    QKV_EVENT_END         /* all is saved; reason says why it ended */
 } qkv_run_event_kind;
 
 /* Where a run is. Pointers live during the call. */
-typedef struct qkv_run_event {
+typedef struct qkv_train_event {
     qkv_run_event_kind kind;
-    qkv_progress at;
+    qkv_train_state at;
     int64_t epoch_steps, last_step; /* updates in an epoch; in all, 0: no limit */
     int64_t first_step, tokens;     /* where this run began; what it has counted since */
     double loss;                    /* mean since the last line of the log */
@@ -186,9 +186,9 @@ typedef struct qkv_run_event {
     const qkv_run_score *score;     /* of VALIDATION; else the best of this run so far, NULL: none */
     int is_best;
     const char *reason; /* of END */
-} qkv_run_event;
+} qkv_train_event;
 
-typedef struct qkv_run_opts {
+typedef struct qkv_train_opts {
     size_t size;
     const char *folder; /* made if it is not there; NULL: nothing is written */
     int resume;         /* 1: goes on from the folder's checkpoint; from the start where there is none yet */
@@ -206,7 +206,7 @@ typedef struct qkv_run_opts {
     int64_t log_every;               /* steps between lines of the log; 0 means 100 */
     /* Measures the model; NULL: the last model is the best. */
     qkv_status (*validate)(void *data, const qkv_model *m, qkv_run_score *out);
-    void (*each)(void *data, const qkv_run_event *e); /* NULL: nobody looks on */
+    void (*each)(void *data, const qkv_train_event *e); /* NULL: nobody looks on */
     const char *(*stop)(
         void *data);          /* asked before each step: why to end now, or NULL to go on. The run then ends as it would be
                                         found by the next one, without a last validation */
@@ -214,24 +214,25 @@ typedef struct qkv_run_opts {
     const char *steps_reason; /* why it ends when `steps` are made; NULL: "--steps reached" */
     /* Writes a model that is to be used; m is the same afterwards. NULL: qkv_model_save(). */
     qkv_status (*save)(void *data, qkv_model *m, const char *folder);
-} qkv_run_opts;
+} qkv_train_opts;
 
 /* How it ended. */
-typedef struct qkv_run_result {
-    qkv_progress at;
+typedef struct qkv_train_result {
+    qkv_train_state at;
     int64_t saved_step; /* of the checkpoint that is whole; -1: none */
     qkv_best_so_far best;
     const char *reason; /* why it ended; NULL on error */
     void *reserved[4];
-} qkv_run_result;
+} qkv_train_result;
 
 /* Whether the folder may be written: USAGE for one that holds another training or a model, with resume for one without a
- * training or of other settings, each of which is named; FORMAT. qkv_run() asks it too: ask it before the text is read. */
-QKV_API qkv_status qkv_run_check(const qkv_run_opts *opts);
+ * training or of other settings, each of which is named; FORMAT. qkv_train() asks it too: ask it before the text is read. */
+QKV_API qkv_status qkv_train_check(const qkv_train_opts *opts);
 
 /* Updates in an epoch, and in all (0: no limit), with these pairs and options; for a schedule that must know its end. USAGE for
- * no limit at all, and as qkv_epoch_new(). */
-QKV_API qkv_status qkv_run_steps(const qkv_pairs *pairs, const qkv_run_opts *opts, int64_t *epoch_steps, int64_t *last_step);
+ * no limit at all, and as qkv_loader_new(). */
+QKV_API qkv_status qkv_train_steps(const qkv_dataset *pairs, const qkv_train_opts *opts, int64_t *epoch_steps,
+                                   int64_t *last_step);
 
 /* How many steps there is time for. */
 typedef struct qkv_run_plan {
@@ -245,14 +246,14 @@ typedef struct qkv_run_plan {
  * every valid_every steps, and `reserve` seconds for what else there is to do; at least 1, and 0 where opts->stop ended it. Nothing is written, and the schedule plays no part.
  * The plan depends on the machine: what is trained by it, with opts->steps, does not. USAGE for minutes that are not above
  * 0; the errors of qkv_trainer_step() and of validate. */
-QKV_API qkv_status qkv_run_plan_steps(qkv_model *m, const qkv_pairs *pairs, const qkv_run_opts *opts, double reserve,
-                                      qkv_run_plan *out);
+QKV_API qkv_status qkv_train_plan(qkv_model *m, const qkv_dataset *pairs, const qkv_train_opts *opts, double reserve,
+                                  qkv_run_plan *out);
 
 /* Trains m on the pairs until a limit, stop or an error; m is then the last model, and the folder has the best. Errors: those
- * of qkv_run_check(), qkv_trainer_new(), _step(), _save() and _resume(), qkv_model_save() and of validate, which sets its own;
+ * of qkv_train_check(), qkv_trainer_new(), _step(), _save() and _resume(), qkv_model_save() and of validate, which sets its own;
  * USAGE for a folder that another run is training in, and for a schedule that was made for another number of steps; IO. out
  * may be NULL. */
-QKV_API qkv_status qkv_run(qkv_model *m, const qkv_pairs *pairs, const qkv_run_opts *opts, qkv_run_result *out);
+QKV_API qkv_status qkv_train(qkv_model *m, const qkv_dataset *pairs, const qkv_train_opts *opts, qkv_train_result *out);
 
 #ifdef __cplusplus
 }

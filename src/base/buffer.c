@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-qkv_status qkv__text_put(qkv_text *t, const void *bytes, size_t size)
+qkv_status qkv__buffer_put(qkv_buffer *t, const void *bytes, size_t size)
 {
     size_t wanted;
     if (!qkv__size_add(t->length, size, &wanted) || !qkv__size_add(wanted, 1, &wanted))
@@ -18,30 +18,30 @@ qkv_status qkv__text_put(qkv_text *t, const void *bytes, size_t size)
     return QKV_OK;
 }
 
-void qkv__text_clear(qkv_text *t)
+void qkv__buffer_clear(qkv_buffer *t)
 {
     t->length = 0;
     if (t->data) t->data[0] = '\0';
 }
 
-qkv_status qkv__text_put_hex(qkv_text *t, const char *before, const void *bytes, size_t n, const char *after)
+qkv_status qkv__buffer_put_hex(qkv_buffer *t, const char *before, const void *bytes, size_t n, const char *after)
 {
     char digits[4];
     qkv_status status = QKV_OK;
     for (size_t i = 0; i < n && !status; i++) {
         snprintf(digits, sizeof digits, "%02X", ((const unsigned char *)bytes)[i]);
-        status = qkv__text_put(t, before, strlen(before));
-        if (!status) status = qkv__text_put(t, digits, 2);
-        if (!status) status = qkv__text_put(t, after, strlen(after));
+        status = qkv__buffer_put(t, before, strlen(before));
+        if (!status) status = qkv__buffer_put(t, digits, 2);
+        if (!status) status = qkv__buffer_put(t, after, strlen(after));
     }
     return status;
 }
 
-void qkv_text_free(qkv_text *t)
+void qkv_buffer_free(qkv_buffer *t)
 {
     if (!t) return;
     qkv__release(t->data, t->capacity);
-    *t = (qkv_text){ 0 };
+    *t = (qkv_buffer){ 0 };
 }
 
 enum { SIZE_ROOM = 64 }; /* what is lent stays at a multiple of 64 bytes */

@@ -9,11 +9,11 @@
 #include <stdbool.h>
 
 /* Adds bytes, and keeps a NUL after them. MEMORY: nothing has changed. */
-qkv_status qkv__text_put(qkv_text *t, const void *bytes, size_t size);
-void qkv__text_clear(qkv_text *t);
+qkv_status qkv__buffer_put(qkv_buffer *t, const void *bytes, size_t size);
+void qkv__buffer_clear(qkv_buffer *t);
 
 /* Adds each of n bytes as two digits, such as 0A, between two texts. MEMORY. */
-qkv_status qkv__text_put_hex(qkv_text *t, const char *before, const void *bytes, size_t n, const char *after);
+qkv_status qkv__buffer_put_hex(qkv_buffer *t, const char *before, const void *bytes, size_t n, const char *after);
 
 /* White space as the Unicode standard has it: a code point, and whether UTF-8 text has nothing else. */
 bool qkv__is_space(int32_t c);

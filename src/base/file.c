@@ -319,7 +319,7 @@ static void cut_name(char *path)
     else strcpy(path, ".");
 }
 
-qkv_status qkv_file_check(const char *path)
+qkv_status qkv_file_writable(const char *path)
 {
     destination d;
     if (!path) return qkv__fail(QKV_USAGE, "file: the path is NULL");

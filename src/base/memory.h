@@ -12,7 +12,7 @@ typedef struct qkv__memory {
 } qkv__memory;
 
 /* Replaces the table; NULL puts the default back. Only while the library holds no memory: before the first call that allocates,
- * or after everything is freed and qkv_threads_stop() was called. */
+ * or after everything is freed and qkv_shutdown() was called. */
 void qkv__set_memory(const qkv__memory *table);
 
 /* Memory at a multiple of 64 bytes (2 MiB for large blocks, which then ask for huge pages), not cleared; NULL with the error

@@ -5,19 +5,19 @@
 #include <stdio.h>
 #include <string.h>
 
-qkv__out qkv__out_begin(qkv_text *text)
+qkv__out qkv__out_begin(qkv_buffer *text)
 {
-    qkv__text_clear(text);
-    return (qkv__out){ .text = text, .status = qkv__text_put(text, "", 0) };
+    qkv__buffer_clear(text);
+    return (qkv__out){ .text = text, .status = qkv__buffer_put(text, "", 0) };
 }
 
 void qkv__out_bytes(qkv__out *o, const void *bytes, size_t size)
 {
-    if (!o->status) o->status = qkv__text_put(o->text, bytes, size);
+    if (!o->status) o->status = qkv__buffer_put(o->text, bytes, size);
 }
 
 /* Formats into the text itself, which has room bytes behind its end; how many bytes it takes, without the NUL. */
-static int format_into(qkv_text *t, size_t room, const char *format, va_list args)
+static int format_into(qkv_buffer *t, size_t room, const char *format, va_list args)
 {
     locale_t plain = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0), before = plain ? uselocale(plain) : (locale_t)0;
     int taken = vsnprintf(t->data + t->length, room, format, args);
@@ -56,7 +56,7 @@ void qkv__out_json(qkv__out *o, const char *text, size_t length)
 {
     qkv__out_bytes(o, "\"", 1);
     for (size_t bytes; length; text += bytes, length -= bytes) {
-        int32_t c = qkv_utf8_decode(text, length, &bytes);
+        int32_t c = qkv_utf8_next(text, length, &bytes);
         if (c < 0) qkv__out_bytes(o, "\xEF\xBF\xBD", 3);
         else if (c == '"' || c == '\\') qkv__out_printf(o, "\\%c", (char)c);
         else if (c < 0x20) qkv__out_printf(o, "\\u%04x", (unsigned)c);
@@ -67,6 +67,6 @@ void qkv__out_json(qkv__out *o, const char *text, size_t length)
 
 qkv_status qkv__out_end(qkv__out *o)
 {
-    if (o->status) qkv__text_clear(o->text);
+    if (o->status) qkv__buffer_clear(o->text);
     return o->status;
 }

@@ -7,12 +7,12 @@
 
 /* The first error stays; what is put after it is lost. */
 typedef struct qkv__out {
-    qkv_text *text;
+    qkv_buffer *text;
     qkv_status status;
 } qkv__out;
 
 /* Begins a result: *text becomes empty. */
-qkv__out qkv__out_begin(qkv_text *text);
+qkv__out qkv__out_begin(qkv_buffer *text);
 
 /* As printf, with a point in numbers whatever the locale. */
 void qkv__out_printf(qkv__out *o, const char *format, ...) QKV_PRINTF(2, 3);

@@ -83,7 +83,7 @@ static void choose_threads(void)
 
 static pthread_mutex_t choose_lock = PTHREAD_MUTEX_INITIALIZER;
 
-int qkv_threads(void)
+int qkv_num_threads(void)
 {
     pthread_mutex_lock(&choose_lock);
     if (!threads_wanted) choose_threads();
@@ -94,18 +94,18 @@ int qkv_threads(void)
 
 const char *qkv_threads_source(void)
 {
-    qkv_threads();
+    qkv_num_threads();
     return threads_source;
 }
 
-qkv_status qkv_set_threads(int n)
+qkv_status qkv_set_num_threads(int n)
 {
     if (n < 0 || n > QKV_MAX_THREADS)
-        return qkv__fail(QKV_USAGE, "qkv_set_threads: %d threads, expected 1 to %d (0: choose)", n, QKV_MAX_THREADS);
-    qkv_threads_stop();
+        return qkv__fail(QKV_USAGE, "qkv_set_num_threads: %d threads, expected 1 to %d (0: choose)", n, QKV_MAX_THREADS);
+    qkv_shutdown();
     pthread_mutex_lock(&choose_lock);
     threads_wanted = n;
-    threads_source = "qkv_set_threads";
+    threads_source = "qkv_set_num_threads";
     if (!n) choose_threads();
     pthread_mutex_unlock(&choose_lock);
     return QKV_OK;
@@ -248,7 +248,7 @@ static qkv_status start_pool(void)
     static bool registered;
     if (!registered) registered = !pthread_atfork(NULL, NULL, forget_pool_after_fork);
 
-    int wanted = qkv_threads();
+    int wanted = qkv_num_threads();
     pool.workers = qkv__alloc_zero(sizeof(worker) * (size_t)QKV_MAX_THREADS);
     if (!pool.workers) return QKV_MEMORY;
     atomic_store(&pool.round, 0);
@@ -342,7 +342,7 @@ qkv_status qkv__parallel(int64_t tasks, size_t scratch_bytes, qkv__task *run, vo
     return status;
 }
 
-void qkv_threads_stop(void)
+void qkv_shutdown(void)
 {
     pthread_mutex_lock(&pool.busy);
     if (pool.n_workers) stop_pool();

@@ -13,7 +13,7 @@ const char *qkv_error(void) { return sentence; }
 
 qkv_status qkv_error_status(void) { return last_status; }
 
-const char *qkv_status_words(qkv_status status)
+const char *qkv_status_string(qkv_status status)
 {
 #define WORDS(name, number, words) [number] = words,
     static const char *const table[] = { QKV_STATUS_LIST(WORDS) };
@@ -46,6 +46,8 @@ qkv_status qkv__fail(qkv_status status, const char *format, ...)
     va_end(args);
     return status;
 }
+
+qkv_status qkv_set_error(qkv_status status, const char *text) { return qkv__fail(status, "%s", text ? text : ""); }
 
 qkv_status qkv__fail_again(qkv_status status, const char *text)
 {

@@ -1,7 +1,7 @@
 /* utf8.c: UTF-8, by table 3-7 of the Unicode standard. */
 #include "buffer.h"
 
-int32_t qkv_utf8_decode(const char *text, size_t length, size_t *bytes)
+int32_t qkv_utf8_next(const char *text, size_t length, size_t *bytes)
 {
     const unsigned char *s = (const unsigned char *)text;
     size_t unwanted;
@@ -22,11 +22,11 @@ int32_t qkv_utf8_decode(const char *text, size_t length, size_t *bytes)
     return code;
 }
 
-size_t qkv_utf8_check(const char *text, size_t length)
+size_t qkv_utf8_valid(const char *text, size_t length)
 {
     if (!text) return 0;
     for (size_t at = 0, bytes; at < length; at += bytes)
-        if (qkv_utf8_decode(text + at, length - at, &bytes) < 0) return at;
+        if (qkv_utf8_next(text + at, length - at, &bytes) < 0) return at;
     return length;
 }
 
@@ -57,7 +57,7 @@ int64_t qkv_utf8_width(const char *text, size_t length)
 {
     int64_t width = 0;
     for (size_t bytes; text && length; text += bytes, length -= bytes)
-        width += character_width(qkv_utf8_decode(text, length, &bytes));
+        width += character_width(qkv_utf8_next(text, length, &bytes));
     return width;
 }
 
@@ -69,27 +69,27 @@ int64_t qkv_utf8_join(const char *text, size_t begin, const size_t *ends, int64_
     if (!text || !ends || n < 1) return 0;
     for (int64_t i = 0; i < n && i < MOST_JOINED; i++) {
         for (; at < ends[i]; at += bytes)
-            if (qkv_utf8_decode(text + at, ends[i] - at, &bytes) < 0) break;
+            if (qkv_utf8_next(text + at, ends[i] - at, &bytes) < 0) break;
         if (at == ends[i] && at > begin) return i + 1;
         if (at + bytes < ends[i]) break; /* a mistake that no further bytes can mend */
     }
     return 1;
 }
 
-qkv_status qkv_utf8_repair(const char *text, size_t length, qkv_text *out)
+qkv_status qkv_utf8_repair(const char *text, size_t length, qkv_buffer *out)
 {
     if (!out || (!text && length)) return qkv__fail(QKV_USAGE, "utf8: a text and a place for the result are needed");
-    qkv__text_clear(out);
-    qkv_status status = qkv__text_put(out, "", 0);
+    qkv__buffer_clear(out);
+    qkv_status status = qkv__buffer_put(out, "", 0);
     while (!status && length) {
-        size_t good = qkv_utf8_check(text, length), bad = 0;
-        if (good < length) qkv_utf8_decode(text + good, length - good, &bad);
-        status = qkv__text_put(out, text, good);
-        if (!status && bad) status = qkv__text_put(out, "\xEF\xBF\xBD", 3);
+        size_t good = qkv_utf8_valid(text, length), bad = 0;
+        if (good < length) qkv_utf8_next(text + good, length - good, &bad);
+        status = qkv__buffer_put(out, text, good);
+        if (!status && bad) status = qkv__buffer_put(out, "\xEF\xBF\xBD", 3);
         text += good + bad;
         length -= good + bad;
     }
-    if (status) qkv__text_clear(out);
+    if (status) qkv__buffer_clear(out);
     return status;
 }
 
@@ -102,6 +102,6 @@ bool qkv__is_space(int32_t c)
 bool qkv__is_blank(const char *text, size_t length)
 {
     for (size_t at = 0, bytes; at < length; at += bytes)
-        if (!qkv__is_space(qkv_utf8_decode(text + at, length - at, &bytes))) return false;
+        if (!qkv__is_space(qkv_utf8_next(text + at, length - at, &bytes))) return false;
     return true;
 }

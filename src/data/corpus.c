@@ -123,8 +123,8 @@ static qkv_status next_pair(corpus *c, bool *more)
 
 /* ---- lines ---- */
 
-qkv_status qkv_corpus_each(const char *source, const char *target, const qkv_corpus_opts *opts, qkv_line_pair_each each,
-                           void *data)
+qkv_status qkv_read_pairs(const char *source, const char *target, const qkv_corpus_opts *opts, qkv_line_pair_each each,
+                          void *data)
 {
     corpus c;
     bool more = true;
@@ -157,7 +157,7 @@ qkv_status qkv_word_counts_add_corpus(qkv_word_counts *sources, qkv_word_counts 
 
 /* ---- ids ---- */
 
-static qkv_status add_ids(qkv_pairs *p, const qkv_tokenizer *const tokenizers[SIDES], corpus *c, qkv_ids ids[SIDES])
+static qkv_status add_ids(qkv_dataset *p, const qkv_tokenizer *const tokenizers[SIDES], corpus *c, qkv_ids ids[SIDES])
 {
     for (int s = 0; s < SIDES; s++) {
         qkv_status status = qkv_tokenizer_encode(tokenizers[s], c->text[s], c->length[s], NULL, &ids[s]);
@@ -165,7 +165,7 @@ static qkv_status add_ids(qkv_pairs *p, const qkv_tokenizer *const tokenizers[SI
     }
     int64_t longest = qkv__max((int64_t)ids[SOURCE].n, (int64_t)ids[TARGET].n);
     if (c->o.max_length && longest > c->o.max_length) return count(c, &c->read.too_long, &c->read.first_too_long), QKV_OK;
-    qkv_status status = qkv_pairs_add(p, ids[SOURCE].ids, ids[SOURCE].n, ids[TARGET].ids, ids[TARGET].n);
+    qkv_status status = qkv_dataset_add_ids(p, ids[SOURCE].ids, ids[SOURCE].n, ids[TARGET].ids, ids[TARGET].n);
     if (!status) c->read.pairs++;
     return status;
 }
@@ -183,8 +183,8 @@ static qkv_status nothing_left(const corpus *c)
                      (long long)c->read.lines, (long long)c->read.empty, long_ones);
 }
 
-qkv_status qkv_pairs_add_corpus(qkv_pairs *p, const qkv_tokenizer *sources, const qkv_tokenizer *targets, const char *source,
-                                const char *target, const qkv_corpus_opts *opts, qkv_corpus_read *read)
+qkv_status qkv_dataset_add_files(qkv_dataset *p, const qkv_tokenizer *sources, const qkv_tokenizer *targets, const char *source,
+                                 const char *target, const qkv_corpus_opts *opts, qkv_corpus_read *read)
 {
     const qkv_tokenizer *const tokenizers[SIDES] = { sources, targets };
     qkv_ids ids[SIDES] = { 0 };

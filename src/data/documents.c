@@ -6,11 +6,11 @@ typedef struct reader {
     int strict;
     qkv_document_each each;
     void *data;
-    qkv_text paragraph;
+    qkv_buffer paragraph;
     qkv_corpus_read read;
 } reader;
 
-static qkv_status give(reader *r, const qkv_text *text)
+static qkv_status give(reader *r, const qkv_buffer *text)
 {
     if (qkv__is_blank(text->data, text->length)) {
         if (!r->read.empty++) r->read.first_empty = r->lines.number;
@@ -32,19 +32,19 @@ static qkv_status read_lines(reader *r)
 static qkv_status end_paragraph(reader *r)
 {
     qkv_status status = r->paragraph.length ? give(r, &r->paragraph) : QKV_OK;
-    qkv__text_clear(&r->paragraph);
+    qkv__buffer_clear(&r->paragraph);
     return status;
 }
 
-static qkv_status add_line(reader *r, const qkv_text *line)
+static qkv_status add_line(reader *r, const qkv_buffer *line)
 {
-    if (r->paragraph.length && qkv__text_put(&r->paragraph, "\n", 1)) return QKV_MEMORY;
-    return qkv__text_put(&r->paragraph, line->data, line->length);
+    if (r->paragraph.length && qkv__buffer_put(&r->paragraph, "\n", 1)) return QKV_MEMORY;
+    return qkv__buffer_put(&r->paragraph, line->data, line->length);
 }
 
 static qkv_status read_paragraphs(reader *r)
 {
-    const qkv_text *line = &r->lines.line;
+    const qkv_buffer *line = &r->lines.line;
     bool more = true;
     qkv_status status = QKV_OK;
     while (!status && !(status = qkv__lines_next_text(&r->lines, r->strict, &more)) && more)
@@ -58,7 +58,7 @@ static qkv_status read_whole_file(reader *r)
     return status ? status : give(r, &r->lines.line);
 }
 
-qkv_status qkv_documents_read(const char *path, qkv_document_kind kind, int strict, qkv_document_each each, void *data,
+qkv_status qkv_read_documents(const char *path, qkv_document_kind kind, int strict, qkv_document_each each, void *data,
                               qkv_corpus_read *read)
 {
     static qkv_status (*const kinds[])(reader *) = { read_lines, read_paragraphs, read_whole_file };
@@ -73,7 +73,7 @@ qkv_status qkv_documents_read(const char *path, qkv_document_kind kind, int stri
     r.read.repaired = r.lines.repaired;
     r.read.first_repaired = r.lines.first_repaired;
     qkv__lines_close(&r.lines);
-    qkv_text_free(&r.paragraph);
+    qkv_buffer_free(&r.paragraph);
     if (read) *read = r.read;
     return status;
 }

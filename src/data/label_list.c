@@ -31,26 +31,26 @@ bool qkv__next_label(const qkv_labelled *x, const char **at, const char *separat
     return true;
 }
 
-qkv_status qkv__label_key(const char *label, qkv_text *key)
+qkv_status qkv__label_key(const char *label, qkv_buffer *key)
 {
     enum { MOST_PARTS = 18 }; /* of what folding makes of one character */
     utf8proc_int32_t parts[MOST_PARTS];
     utf8proc_uint8_t bytes[4];
     size_t length = strlen(label);
     bool after_space = true;
-    qkv__text_clear(key);
-    qkv_status status = qkv__text_put(key, "", 0);
+    qkv__buffer_clear(key);
+    qkv_status status = qkv__buffer_put(key, "", 0);
     for (size_t at = 0, used; at < length && !status; at += used) {
-        int32_t c = qkv_utf8_decode(label + at, length - at, &used);
+        int32_t c = qkv_utf8_next(label + at, length - at, &used);
         int boundary = 0;
         bool is_space = c < 0 || qkv__is_space(c);
-        if (is_space && !after_space) status = qkv__text_put(key, " ", 1);
+        if (is_space && !after_space) status = qkv__buffer_put(key, " ", 1);
         after_space = is_space;
         utf8proc_ssize_t n = is_space ? 0
                                       : utf8proc_decompose_char(c, parts, MOST_PARTS, UTF8PROC_CASEFOLD | UTF8PROC_DECOMPOSE,
                                                                 &boundary);
         for (utf8proc_ssize_t i = 0; i < n && !status; i++)
-            status = qkv__text_put(key, bytes, (size_t)utf8proc_encode_char(parts[i], bytes));
+            status = qkv__buffer_put(key, bytes, (size_t)utf8proc_encode_char(parts[i], bytes));
     }
     while (key->length && key->data[key->length - 1] == ' ') key->data[--key->length] = '\0';
     return status;

@@ -19,7 +19,7 @@ bool qkv__next_label(const qkv_labelled *x, const char **at, const char *separat
 
 /* A label as a text that is the same for all that differ only in case or white space: case folded, one space for any run of white
  * space. MEMORY. */
-qkv_status qkv__label_key(const char *label, qkv_text *key);
+qkv_status qkv__label_key(const char *label, qkv_buffer *key);
 
 /* The number in the label field. FORMAT, file and line named, for anything else and for one that a float cannot hold. */
 qkv_status qkv__label_number(const qkv_labelled *x, double *number);

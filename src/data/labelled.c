@@ -30,8 +30,8 @@ typedef struct reader {
     qkv__table table;                 /* how columns are written */
     const char **columns;             /* of a record, for the caller */
     size_t *column_lengths, columns_bytes, lengths_bytes;
-    qkv_text label, file; /* the folder of a label, a file in it */
-    qkv_text trimmed;
+    qkv_buffer label, file; /* the folder of a label, a file in it */
+    qkv_buffer trimmed;
     bool has_label; /* of JSONL: some object has the member */
     qkv_corpus_read read;
 } reader;
@@ -42,15 +42,15 @@ typedef struct reader {
 static qkv_status trim_label(reader *r, qkv_labelled *x)
 {
     size_t length = x->label_length, bytes, at = 0;
-    while (at < length && qkv__is_space(qkv_utf8_decode(x->label + at, length - at, &bytes))) at += bytes;
+    while (at < length && qkv__is_space(qkv_utf8_next(x->label + at, length - at, &bytes))) at += bytes;
     size_t end = at;
     for (size_t i = at; i < length; i += bytes)
-        if (!qkv__is_space(qkv_utf8_decode(x->label + i, length - i, &bytes))) end = i + bytes;
+        if (!qkv__is_space(qkv_utf8_next(x->label + i, length - i, &bytes))) end = i + bytes;
     x->label += at;
     x->label_length = end - at;
     if (end == length) return QKV_OK;
-    qkv__text_clear(&r->trimmed);
-    qkv_status status = qkv__text_put(&r->trimmed, x->label, x->label_length);
+    qkv__buffer_clear(&r->trimmed);
+    qkv_status status = qkv__buffer_put(&r->trimmed, x->label, x->label_length);
     if (!status) x->label = r->trimmed.data;
     return status;
 }
@@ -83,15 +83,15 @@ static qkv_status give(reader *r, qkv_labelled *x, int64_t number)
 /* *found: the column whose name differs only in case or white space; NONE. MEMORY. */
 static qkv_status find_alike(const reader *r, const char *name, size_t *found)
 {
-    qkv_text wanted = { 0 }, key = { 0 };
+    qkv_buffer wanted = { 0 }, key = { 0 };
     qkv_status status = qkv__label_key(name, &wanted);
     *found = NONE;
     for (size_t i = 0; i < r->record.n && *found == NONE && !status; i++) {
         status = qkv__label_key(qkv__field(&r->record, i), &key);
         if (!status && !strcmp(key.data, wanted.data)) *found = i;
     }
-    qkv_text_free(&wanted);
-    qkv_text_free(&key);
+    qkv_buffer_free(&wanted);
+    qkv_buffer_free(&key);
     return status;
 }
 
@@ -341,7 +341,7 @@ static qkv_status read_columns(reader *r)
 
 static qkv_status read_text_alone(reader *r)
 {
-    const qkv_text *line = &r->lines.line;
+    const qkv_buffer *line = &r->lines.line;
     bool more = true;
     qkv_status status = r->o.header ? qkv__lines_next_text(&r->lines, r->o.strict, &more) : QKV_OK;
     while (!status && !(status = qkv__lines_next_text(&r->lines, r->o.strict, &more)) && more) {
@@ -377,13 +377,13 @@ static qkv_status get_text(const reader *r, const qkv__json_value *object, int c
 /* An array of texts, joined. */
 static qkv_status join_labels(reader *r, const qkv__json_value *list, qkv_labelled *x)
 {
-    qkv__text_clear(&r->label);
-    qkv_status status = qkv__text_put(&r->label, "", 0);
+    qkv__buffer_clear(&r->label);
+    qkv_status status = qkv__buffer_put(&r->label, "", 0);
     for (size_t i = 0; i < qkv__json_size(list); i++) {
         const qkv__json_value *one = qkv__json_at(list, i);
         if (!qkv__json_is_string(one)) return wrong_line(r, "only texts are expected in the array", r->names[LABEL]);
-        if (i && !status) status = qkv__text_put(&r->label, r->o.separator, strlen(r->o.separator));
-        if (!status) status = qkv__text_put(&r->label, qkv__json_text(one), qkv__json_length(one));
+        if (i && !status) status = qkv__buffer_put(&r->label, r->o.separator, strlen(r->o.separator));
+        if (!status) status = qkv__buffer_put(&r->label, qkv__json_text(one), qkv__json_length(one));
     }
     x->label = r->label.data;
     x->label_length = r->label.length;
@@ -426,7 +426,7 @@ static qkv_status give_object(reader *r, const qkv__json_value *object)
 
 static qkv_status read_object(reader *r)
 {
-    const qkv_text *line = &r->lines.line;
+    const qkv_buffer *line = &r->lines.line;
     if (qkv__is_blank(line->data, line->length)) return QKV_OK;
     qkv__json_doc doc;
     const qkv__json_source source = { .name = r->path,
@@ -458,12 +458,12 @@ static bool name_ends_with(const char *text, size_t length, const char *ending)
     return length >= n && !strncasecmp(text + length - n, ending, n);
 }
 
-static qkv_status set_path(qkv_text *path, const char *folder, const char *name)
+static qkv_status set_path(qkv_buffer *path, const char *folder, const char *name)
 {
-    qkv__text_clear(path);
-    qkv_status status = qkv__text_put(path, folder, strlen(folder));
-    if (!status) status = qkv__text_put(path, "/", 1);
-    return status ? status : qkv__text_put(path, name, strlen(name));
+    qkv__buffer_clear(path);
+    qkv_status status = qkv__buffer_put(path, folder, strlen(folder));
+    if (!status) status = qkv__buffer_put(path, "/", 1);
+    return status ? status : qkv__buffer_put(path, name, strlen(name));
 }
 
 static qkv_status give_file(reader *r, const char *label)
@@ -473,7 +473,7 @@ static qkv_status give_file(reader *r, const char *label)
     if (status) return status;
     r->read.lines++;
     if (r->lines.repaired && !r->read.repaired++) r->read.first_repaired = r->read.lines;
-    const qkv_text *text = &r->lines.line;
+    const qkv_buffer *text = &r->lines.line;
     qkv_labelled x = { .label = label,
                        .label_length = strlen(label),
                        .text = text->data,
@@ -503,7 +503,7 @@ static qkv_status read_label(reader *r, const char *name, bool *is_folder)
     qkv_status status = set_path(&r->label, r->path, name);
     if (!status) status = qkv__is_folder(r->label.data, is_folder);
     if (status || !*is_folder) return status;
-    if (qkv_utf8_check(name, strlen(name)) < strlen(name))
+    if (qkv_utf8_valid(name, strlen(name)) < strlen(name))
         return qkv__fail(QKV_FORMAT, "%s: the name of the folder is the label, and is not UTF-8", r->label.data);
     return read_files(r, r->label.data, name);
 }
@@ -554,15 +554,15 @@ static void end(reader *r, qkv_corpus_read *read)
 {
     qkv__lines_close(&r->lines);
     qkv__record_free(&r->record);
-    qkv_text_free(&r->label);
-    qkv_text_free(&r->file);
-    qkv_text_free(&r->trimmed);
+    qkv_buffer_free(&r->label);
+    qkv_buffer_free(&r->file);
+    qkv_buffer_free(&r->trimmed);
     qkv__release(r->columns, r->columns_bytes);
     qkv__release(r->column_lengths, r->lengths_bytes);
     if (read) *read = r->read;
 }
 
-qkv_status qkv_labelled_read(const char *path, const qkv_labelled_opts *opts, qkv_labelled_each each, void *data,
+qkv_status qkv_read_labelled(const char *path, const qkv_labelled_opts *opts, qkv_labelled_each each, void *data,
                              qkv_corpus_read *read)
 {
     reader r = { .path = path, .each = each, .data = data };

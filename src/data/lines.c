@@ -18,8 +18,8 @@ struct qkv__stream {
     size_t raw_at, raw_end;    /* of raw: bytes of the file not used yet */
     size_t at, end;            /* of plain: bytes not given yet */
     size_t n_wide;             /* of wide: bytes of UTF-16 not converted yet */
-    qkv_text converted;        /* from UTF-16 */
-    qkv_text ahead;            /* the first bytes of the text, where they were looked at */
+    qkv_buffer converted;      /* from UTF-16 */
+    qkv_buffer ahead;          /* the first bytes of the text, where they were looked at */
     const unsigned char *text; /* plain, converted or ahead: what at and end count in */
     unsigned char raw[PIECE], plain[PIECE], wide[PIECE + 4];
 };
@@ -63,8 +63,8 @@ static qkv_status look_at_start(const qkv__lines *l, stream *s)
 static void end_file(stream *s)
 {
     if (s->is_gzip) inflateEnd(&s->zip);
-    qkv_text_free(&s->converted);
-    qkv_text_free(&s->ahead);
+    qkv_buffer_free(&s->converted);
+    qkv_buffer_free(&s->ahead);
     if (s->fd >= 0) qkv__read_end(s->fd);
     memset(s, 0, offsetof(stream, raw));
     s->fd = -1;
@@ -99,8 +99,8 @@ void qkv__lines_close(qkv__lines *l)
 {
     if (l->stream) end_file(l->stream);
     qkv__release(l->stream, sizeof *l->stream);
-    qkv_text_free(&l->line);
-    qkv_text_free(&l->spare);
+    qkv_buffer_free(&l->line);
+    qkv_buffer_free(&l->spare);
     l->stream = NULL;
 }
 
@@ -156,7 +156,7 @@ static qkv_status convert_plain(stream *s, bool is_end)
     size_t n = s->end - s->at, used;
     memcpy(s->wide + s->n_wide, s->plain + s->at, n);
     s->n_wide += n;
-    qkv__text_clear(&s->converted);
+    qkv__buffer_clear(&s->converted);
     qkv_status status = qkv__utf16_put(&s->converted, s->encoding, s->wide, s->n_wide, is_end, &used);
     if (status) return status;
     s->n_wide -= used;
@@ -194,7 +194,7 @@ qkv_status qkv__lines_peek(qkv__lines *l, size_t limit, const char **start, size
     while (!status && more && s->ahead.length <= limit) {
         status = fill_text(l, s);
         more = s->at < s->end;
-        if (!status && more) status = qkv__text_put(&s->ahead, s->text + s->at, s->end - s->at);
+        if (!status && more) status = qkv__buffer_put(&s->ahead, s->text + s->at, s->end - s->at);
     }
     s->text = (const unsigned char *)s->ahead.data;
     s->at = 0;
@@ -210,7 +210,7 @@ qkv_status qkv__lines_next(qkv__lines *l, bool *more)
     stream *s = l->stream;
     const unsigned char *newline = NULL;
     *more = false;
-    qkv__text_clear(&l->line);
+    qkv__buffer_clear(&l->line);
     while (!newline) {
         qkv_status status = s->at == s->end ? fill_text(l, s) : QKV_OK;
         if (status) return status;
@@ -218,7 +218,7 @@ qkv_status qkv__lines_next(qkv__lines *l, bool *more)
         size_t left = s->end - s->at;
         newline = memchr(s->text + s->at, '\n', left);
         size_t taken = newline ? (size_t)(newline - (s->text + s->at)) : left;
-        if (qkv__text_put(&l->line, s->text + s->at, taken)) return QKV_MEMORY;
+        if (qkv__buffer_put(&l->line, s->text + s->at, taken)) return QKV_MEMORY;
         s->at += taken + (newline != NULL);
         *more = true;
     }
@@ -233,7 +233,7 @@ static void count_repaired(qkv__lines *l)
     for (int64_t line = l->number; at < end; line++) {
         const char *newline = memchr(at, '\n', (size_t)(end - at));
         size_t length = (size_t)((newline ? newline : end) - at);
-        if (qkv_utf8_check(at, length) < length && !l->repaired++) l->first_repaired = line;
+        if (qkv_utf8_valid(at, length) < length && !l->repaired++) l->first_repaired = line;
         at += length + 1;
     }
 }
@@ -253,12 +253,12 @@ static qkv_status repair(qkv__lines *l, int strict)
     if (nul < length)
         return wrong_byte(
             l, nul, "is NUL: not a text file, or UTF-16 without a byte order mark; \"tr -d '\\0' <FILE >OUT\" removes NULs");
-    size_t good = qkv_utf8_check(l->line.data, length);
+    size_t good = qkv_utf8_valid(l->line.data, length);
     if (good == length) return QKV_OK;
     if (strict) return wrong_byte(l, good, "is not UTF-8");
     count_repaired(l);
     qkv_status status = qkv_utf8_repair(l->line.data, l->line.length, &l->spare);
-    qkv_text repaired = l->spare;
+    qkv_buffer repaired = l->spare;
     l->spare = l->line;
     l->line = repaired;
     return status;
@@ -273,7 +273,7 @@ qkv_status qkv__lines_next_utf8(qkv__lines *l, int strict, bool *more)
 qkv_status qkv__lines_next_text(qkv__lines *l, int strict, bool *more)
 {
     qkv_status status = qkv__lines_next_utf8(l, strict, more);
-    qkv_text *line = &l->line;
+    qkv_buffer *line = &l->line;
     if (!status && line->length && line->data[line->length - 1] == '\r') line->data[--line->length] = '\0';
     return status;
 }
@@ -282,14 +282,14 @@ qkv_status qkv__lines_whole_utf8(qkv__lines *l, int strict, size_t limit)
 {
     stream *s = l->stream;
     l->number = 1;
-    qkv__text_clear(&l->line);
+    qkv__buffer_clear(&l->line);
     for (;;) {
         qkv_status status = fill_text(l, s);
         if (status) return status;
         if (s->at == s->end) break;
         if (s->end - s->at > limit - l->line.length)
             return qkv__fail(QKV_LIMIT, "%s: a text of more than %zu bytes", l->path, limit);
-        if (qkv__text_put(&l->line, s->text + s->at, s->end - s->at)) return QKV_MEMORY;
+        if (qkv__buffer_put(&l->line, s->text + s->at, s->end - s->at)) return QKV_MEMORY;
     }
     return repair(l, strict);
 }

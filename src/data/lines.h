@@ -10,7 +10,7 @@ typedef struct qkv__lines {
     const char *path;
     int64_t number; /* of the last line given, from 1 */
     struct qkv__stream *stream;
-    qkv_text line, spare;
+    qkv_buffer line, spare;
     int64_t repaired, first_repaired; /* lines that were not UTF-8, and the number of the first one */
 } qkv__lines;
 

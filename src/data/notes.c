@@ -85,7 +85,7 @@ void qkv__note_unknown(qkv__unknown_labels *u, const qkv_labelled *x, const char
 {
     if (u->n++) return;
     u->first_line = x->line;
-    snprintf(u->first, sizeof u->first, "%.*s", (int)qkv_utf8_check(label, strnlen(label, sizeof u->first - 1)), label);
+    snprintf(u->first, sizeof u->first, "%.*s", (int)qkv_utf8_valid(label, strnlen(label, sizeof u->first - 1)), label);
 }
 
 qkv_status qkv__labelled_read(const char *path, const qkv_labelled_opts *opts, qkv_labelled_each each, void *data,
@@ -94,7 +94,7 @@ qkv_status qkv__labelled_read(const char *path, const qkv_labelled_opts *opts, q
     watched w = { .each = each, .data = data };
     qkv_corpus_read own = { 0 };
     if (!read) read = &own;
-    qkv_status status = qkv_labelled_read(path, opts, watch_labelled, &w, read);
+    qkv_status status = qkv_read_labelled(path, opts, watch_labelled, &w, read);
     if (!status) note_labelled(notes, path, &w, read);
     else qkv__tell_repaired(notes, path, read->repaired, read->first_repaired); /* it may be the cause */
     qkv__release_text(w.repaired_path);
@@ -115,7 +115,7 @@ qkv_status qkv__documents_read(const char *const *paths, int n, qkv_document_kin
     *read = (qkv_corpus_read){ 0 };
     for (int i = 0; i < n; i++) {
         qkv_corpus_read one = { 0 };
-        qkv_status status = qkv_documents_read(paths[i], kind, strict, each, data, &one);
+        qkv_status status = qkv_read_documents(paths[i], kind, strict, each, data, &one);
         if (status) return status;
         read->pairs += one.pairs;
         read->empty += one.empty;

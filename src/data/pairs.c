@@ -14,7 +14,7 @@
 enum { SOURCE, TARGET, SIDES };
 
 /* Source, target, source, target, ..: side s of pair i has the ids from ends[2i+s-1] to ends[2i+s]. */
-struct qkv_pairs {
+struct qkv_dataset {
     int32_t *ids; /* in memory, or in the file once there are more than limit bytes of them */
     int64_t *ends;
     int64_t n;
@@ -24,16 +24,16 @@ struct qkv_pairs {
     qkv__bytes opened; /* where all of it is mapped */
 };
 
-qkv_pairs *qkv__pairs_new_with_limit(size_t bytes)
+qkv_dataset *qkv__dataset_new_with_limit(size_t bytes)
 {
-    qkv_pairs *p = qkv__alloc_zero(sizeof *p);
+    qkv_dataset *p = qkv__alloc_zero(sizeof *p);
     if (p) p->limit = bytes;
     return p;
 }
 
-qkv_pairs *qkv_pairs_new(void) { return qkv__pairs_new_with_limit(QKV_PAIRS_IN_MEMORY); }
+qkv_dataset *qkv_dataset_new(void) { return qkv__dataset_new_with_limit(QKV_PAIRS_IN_MEMORY); }
 
-static void release_pairs(qkv_pairs *p)
+static void release_pairs(qkv_dataset *p)
 {
     if (p->file.data) qkv__spill_end(&p->file);
     else if (!p->opened.data) qkv__release(p->ids, p->ids_bytes);
@@ -41,20 +41,20 @@ static void release_pairs(qkv_pairs *p)
     qkv__bytes_free(&p->opened);
 }
 
-void qkv_pairs_free(qkv_pairs *p)
+void qkv_dataset_free(qkv_dataset *p)
 {
     if (!p) return;
     release_pairs(p);
     qkv__release(p, sizeof *p);
 }
 
-int64_t qkv_pairs_count(const qkv_pairs *p) { return p ? p->n : 0; }
+int64_t qkv_dataset_size(const qkv_dataset *p) { return p ? p->n : 0; }
 
-static int64_t pair_begin(const qkv_pairs *p, int s, int64_t i) { return i || s ? p->ends[SIDES * i + s - 1] : 0; }
+static int64_t pair_begin(const qkv_dataset *p, int s, int64_t i) { return i || s ? p->ends[SIDES * i + s - 1] : 0; }
 
-static int64_t length_of(const qkv_pairs *p, int s, int64_t i) { return p->ends[SIDES * i + s] - pair_begin(p, s, i); }
+static int64_t length_of(const qkv_dataset *p, int s, int64_t i) { return p->ends[SIDES * i + s] - pair_begin(p, s, i); }
 
-static qkv_status move_to_file(qkv_pairs *p, size_t bytes)
+static qkv_status move_to_file(qkv_dataset *p, size_t bytes)
 {
     qkv__spill file;
     qkv_status status = qkv__spill_begin(&file);
@@ -71,7 +71,7 @@ static qkv_status move_to_file(qkv_pairs *p, size_t bytes)
 }
 
 /* For so many pairs more, and their ids. */
-static qkv_status make_room_for_pairs(qkv_pairs *p, size_t pairs, size_t more)
+static qkv_status make_room_for_pairs(qkv_dataset *p, size_t pairs, size_t more)
 {
     size_t ids;
     if (!qkv__size_add((size_t)pair_begin(p, SOURCE, p->n), more, &ids) || !qkv__size_mul(ids, sizeof *p->ids, &ids))
@@ -83,7 +83,7 @@ static qkv_status make_room_for_pairs(qkv_pairs *p, size_t pairs, size_t more)
     return status;
 }
 
-qkv_status qkv_pairs_add(qkv_pairs *p, const int32_t *source, size_t n, const int32_t *target, size_t m)
+qkv_status qkv_dataset_add_ids(qkv_dataset *p, const int32_t *source, size_t n, const int32_t *target, size_t m)
 {
     const int32_t *ids[SIDES] = { source, target };
     const size_t counts[SIDES] = { n, m };
@@ -103,26 +103,26 @@ qkv_status qkv_pairs_add(qkv_pairs *p, const int32_t *source, size_t n, const in
     return QKV_OK;
 }
 
-const int32_t *qkv__pairs_side(const qkv_pairs *p, int64_t i, int side, int64_t *n)
+const int32_t *qkv__dataset_side(const qkv_dataset *p, int64_t i, int side, int64_t *n)
 {
     *n = length_of(p, side, i);
     return p->ids + pair_begin(p, side, i);
 }
 
-int64_t qkv__pairs_target_ids(const qkv_pairs *p)
+int64_t qkv__dataset_target_ids(const qkv_dataset *p)
 {
     int64_t n = 0;
-    for (int64_t i = 0; i < qkv_pairs_count(p); i++) n += length_of(p, TARGET, i);
+    for (int64_t i = 0; i < qkv_dataset_size(p); i++) n += length_of(p, TARGET, i);
     return n;
 }
 
-qkv_status qkv__pairs_split(const qkv_pairs *p, int64_t every, qkv_pairs *kept, qkv_pairs *held)
+qkv_status qkv__dataset_split(const qkv_dataset *p, int64_t every, qkv_dataset *kept, qkv_dataset *held)
 {
     qkv_status status = QKV_OK;
-    for (int64_t i = 0; i < qkv_pairs_count(p) && !status; i++)
-        status = qkv_pairs_add((i + 1) % every ? kept : held, p->ids + pair_begin(p, SOURCE, i),
-                               (size_t)length_of(p, SOURCE, i), p->ids + pair_begin(p, TARGET, i),
-                               (size_t)length_of(p, TARGET, i));
+    for (int64_t i = 0; i < qkv_dataset_size(p) && !status; i++)
+        status = qkv_dataset_add_ids((i + 1) % every ? kept : held, p->ids + pair_begin(p, SOURCE, i),
+                                     (size_t)length_of(p, SOURCE, i), p->ids + pair_begin(p, TARGET, i),
+                                     (size_t)length_of(p, TARGET, i));
     return status;
 }
 
@@ -130,7 +130,7 @@ qkv_status qkv__pairs_split(const qkv_pairs *p, int64_t every, qkv_pairs *kept, 
 
 static const char *const pairs_sign = "qkvpairs";
 
-qkv_status qkv__pairs_write(const qkv_pairs *p, const char *path)
+qkv_status qkv__dataset_write(const qkv_dataset *p, const char *path)
 {
     qkv__writer w;
     qkv_status status = qkv__write_begin(&w, path);
@@ -157,7 +157,7 @@ static bool is_whole(const qkv__bytes *file)
     return (size_t)before == (file->size - head - SIDES * sizeof n * (size_t)n) / sizeof(int32_t);
 }
 
-qkv_status qkv__pairs_open(qkv_pairs *p, const char *path)
+qkv_status qkv__dataset_open(qkv_dataset *p, const char *path)
 {
     qkv__bytes file;
     qkv_status status = qkv__file_map(path, &file);
@@ -167,26 +167,26 @@ qkv_status qkv__pairs_open(qkv_pairs *p, const char *path)
         return qkv__fail(QKV_FORMAT, "%s: it is no file of pairs, or cut", path);
     }
     release_pairs(p);
-    *p = (qkv_pairs){ .limit = p->limit, .opened = file };
+    *p = (qkv_dataset){ .limit = p->limit, .opened = file };
     memcpy(&p->n, file.data + sizeof p->n, sizeof p->n);
     p->ends = (int64_t *)(void *)(file.data + 2 * sizeof p->n);
     p->ids = (int32_t *)(p->ends + SIDES * p->n);
     return QKV_OK;
 }
 
-bool qkv__pairs_are_opened(const qkv_pairs *p) { return p->opened.data != NULL; }
+bool qkv__dataset_are_opened(const qkv_dataset *p) { return p->opened.data != NULL; }
 
 /* ---- what they are made of ---- */
 
-qkv__pair_arrays qkv__pairs_arrays(const qkv_pairs *p)
+qkv__pair_arrays qkv__dataset_arrays(const qkv_dataset *p)
 {
     return (qkv__pair_arrays){ p->n, pair_begin(p, SOURCE, p->n), p->ends, p->ids };
 }
 
-qkv_status qkv__pairs_make_room(qkv_pairs *p, int64_t n, int64_t n_ids)
+qkv_status qkv__dataset_make_room(qkv_dataset *p, int64_t n, int64_t n_ids)
 {
     release_pairs(p);
-    *p = (qkv_pairs){ .limit = p->limit };
+    *p = (qkv_dataset){ .limit = p->limit };
     qkv_status status = make_room_for_pairs(p, (size_t)n, (size_t)n_ids);
     if (status) return status;
     if (n) memset(p->ends, 0, p->ends_bytes); /* pairs without ids until they are written */
@@ -197,7 +197,7 @@ qkv_status qkv__pairs_make_room(qkv_pairs *p, int64_t n, int64_t n_ids)
 /* ---- pairs that occur twice ---- */
 
 /* FNV-1a over the ids, and the length of each side. */
-static uint64_t hash_of_pair(const qkv_pairs *p, int64_t i)
+static uint64_t hash_of_pair(const qkv_dataset *p, int64_t i)
 {
     uint64_t h = 0xcbf29ce484222325u;
     for (int s = 0; s < SIDES; s++) {
@@ -209,12 +209,12 @@ static uint64_t hash_of_pair(const qkv_pairs *p, int64_t i)
     return h ^ (h >> 29);
 }
 
-qkv_status qkv__pairs_repeats(const qkv_pairs *a, const qkv_pairs *b, int64_t *repeated, int64_t *shared)
+qkv_status qkv__dataset_repeats(const qkv_dataset *a, const qkv_dataset *b, int64_t *repeated, int64_t *shared)
 {
     qkv__hashes first = { 0 }, second = { 0 };
     qkv_status status = QKV_OK;
-    for (int64_t i = 0; i < qkv_pairs_count(a) && !status; i++) status = qkv__hashes_add(&first, hash_of_pair(a, i));
-    for (int64_t i = 0; i < qkv_pairs_count(b) && !status; i++) status = qkv__hashes_add(&second, hash_of_pair(b, i));
+    for (int64_t i = 0; i < qkv_dataset_size(a) && !status; i++) status = qkv__hashes_add(&first, hash_of_pair(a, i));
+    for (int64_t i = 0; i < qkv_dataset_size(b) && !status; i++) status = qkv__hashes_add(&second, hash_of_pair(b, i));
     qkv__hashes_count(&first, &second, repeated, shared);
     qkv__hashes_free(&first);
     qkv__hashes_free(&second);
@@ -234,9 +234,9 @@ static uint64_t least_run(const int32_t *ids, int64_t n, int64_t run)
     return least;
 }
 
-qkv_status qkv__pairs_shared_runs(const qkv_pairs *p, int64_t run, double *share)
+qkv_status qkv__dataset_shared_runs(const qkv_dataset *p, int64_t run, double *share)
 {
-    int64_t n = qkv_pairs_count(p), shared = 0;
+    int64_t n = qkv_dataset_size(p), shared = 0;
     *share = 0;
     if (!n) return QKV_OK;
     size_t bytes = sizeof(uint64_t) * (size_t)n;
@@ -259,8 +259,8 @@ typedef struct place {
     uint64_t chance;
 } place;
 
-struct qkv_epoch {
-    const qkv_pairs *pairs;
+struct qkv_loader {
+    const qkv_dataset *pairs;
     qkv_batch_opts o;
     place *places;
     int64_t *starts; /* batch i has the places starts[i] to starts[i+1] - 1 */
@@ -286,20 +286,20 @@ static uint64_t chance_of(qkv__key key, int64_t i)
 }
 
 /* Ids that the decoder reads: with the start in front, or, of a bare target, without the last. */
-static int32_t target_length(const qkv_epoch *e, int64_t i)
+static int32_t target_length(const qkv_loader *e, int64_t i)
 {
     int64_t n = length_of(e->pairs, TARGET, i);
     return (int32_t)(e->o.bare ? qkv__max(n - 1, 1) : n + 1);
 }
 
 /* Ids that the encoder reads: with the end behind them, unless they are to be bare and there are any. */
-static int32_t source_length(const qkv_epoch *e, int64_t i)
+static int32_t source_length(const qkv_loader *e, int64_t i)
 {
     int64_t n = length_of(e->pairs, SOURCE, i);
     return (int32_t)(e->o.bare_source && n ? n : n + 1);
 }
 
-static void place_pairs(qkv_epoch *e, uint64_t number)
+static void place_pairs(qkv_loader *e, uint64_t number)
 {
     qkv__key key = qkv__key_for(e->o.seed, number, 0);
     for (int64_t i = 0; i < e->pairs->n; i++)
@@ -308,7 +308,7 @@ static void place_pairs(qkv_epoch *e, uint64_t number)
 }
 
 /* As many rows as fit: rows times the longest of each side. */
-static void cut(qkv_epoch *e)
+static void cut(qkv_loader *e)
 {
     int64_t rows = 0, longest = 0;
     e->n_batches = 0;
@@ -326,7 +326,7 @@ static void cut(qkv_epoch *e)
 }
 
 /* Fisher and Yates */
-static void shuffle(qkv_epoch *e, uint64_t number)
+static void shuffle(qkv_loader *e, uint64_t number)
 {
     qkv__key key = qkv__key_for(e->o.seed, number, 1);
     for (int64_t i = 0; i < e->n_batches; i++) e->order[i] = i;
@@ -337,7 +337,7 @@ static void shuffle(qkv_epoch *e, uint64_t number)
     }
 }
 
-qkv_epoch *qkv_epoch_new(const qkv_pairs *p, const qkv_batch_opts *opts, uint64_t number)
+qkv_loader *qkv_loader_new(const qkv_dataset *p, const qkv_batch_opts *opts, uint64_t number)
 {
     qkv_batch_opts o;
     if (QKV__READ_OPTIONS(&o, bare_source, opts, "batches")) return NULL;
@@ -345,10 +345,10 @@ qkv_epoch *qkv_epoch_new(const qkv_pairs *p, const qkv_batch_opts *opts, uint64_
         qkv__fail(QKV_USAGE, "batches: pairs and options are needed, and max_tokens cannot be negative");
         return NULL;
     }
-    qkv_epoch *e = qkv__alloc_zero(sizeof *e);
+    qkv_loader *e = qkv__alloc_zero(sizeof *e);
     if (!e) return NULL;
     size_t n = (size_t)p->n;
-    *e = (qkv_epoch){ .pairs = p, .o = o, .room = sizeof(place) * n + 2 * sizeof(int64_t) * (n + 1) };
+    *e = (qkv_loader){ .pairs = p, .o = o, .room = sizeof(place) * n + 2 * sizeof(int64_t) * (n + 1) };
     if (!e->o.max_tokens) e->o.max_tokens = 2048;
     if (!(e->places = qkv__alloc(e->room))) {
         qkv__release(e, sizeof *e);
@@ -362,14 +362,14 @@ qkv_epoch *qkv_epoch_new(const qkv_pairs *p, const qkv_batch_opts *opts, uint64_
     return e;
 }
 
-void qkv_epoch_free(qkv_epoch *e)
+void qkv_loader_free(qkv_loader *e)
 {
     if (!e) return;
     qkv__release(e->places, e->room);
     qkv__release(e, sizeof *e);
 }
 
-int64_t qkv_epoch_batches(const qkv_epoch *e) { return e ? e->n_batches : 0; }
+int64_t qkv_loader_size(const qkv_loader *e) { return e ? e->n_batches : 0; }
 
 /* ---- a batch ---- */
 
@@ -389,19 +389,19 @@ static qkv_status lay_out_batch(qkv_batch *b, int64_t rows, int64_t source, int6
 }
 
 /* What the decoder reads at place i, and what it is to say there. */
-static int32_t input_at(const qkv_epoch *e, const int32_t *target, int32_t length, int64_t i)
+static int32_t input_at(const qkv_loader *e, const int32_t *target, int32_t length, int64_t i)
 {
     if (i >= length) return e->o.pad;
     return e->o.bare ? target[i] : i == 0 ? e->o.start : target[i - 1];
 }
 
-static int32_t label_at(const qkv_epoch *e, const int32_t *target, int32_t length, int64_t n, int64_t i)
+static int32_t label_at(const qkv_loader *e, const int32_t *target, int32_t length, int64_t n, int64_t i)
 {
     if (i >= length || (e->o.bare && i + 1 >= n)) return QKV_IGNORED;
     return e->o.bare ? target[i + 1] : i == length - 1 ? e->o.end : target[i];
 }
 
-static void fill_row(const qkv_epoch *e, const place *at, qkv_batch *b, int64_t row)
+static void fill_row(const qkv_loader *e, const place *at, qkv_batch *b, int64_t row)
 {
     const int32_t *source = e->pairs->ids + pair_begin(e->pairs, SOURCE, at->pair);
     const int32_t *target = e->pairs->ids + pair_begin(e->pairs, TARGET, at->pair);
@@ -418,10 +418,10 @@ static void fill_row(const qkv_epoch *e, const place *at, qkv_batch *b, int64_t 
     b->target_lengths[row] = at->target;
 }
 
-qkv_status qkv__epoch_part(const qkv_epoch *e, int64_t i, int64_t part, int64_t parts, qkv_batch *out)
+qkv_status qkv__loader_part(const qkv_loader *e, int64_t i, int64_t part, int64_t parts, qkv_batch *out)
 {
     if (!e || !out || i < 0 || i >= e->n_batches)
-        return qkv__fail(QKV_USAGE, "batches: there is no batch %lld in %lld", (long long)i, (long long)qkv_epoch_batches(e));
+        return qkv__fail(QKV_USAGE, "batches: there is no batch %lld in %lld", (long long)i, (long long)qkv_loader_size(e));
     const place *all = e->places + e->starts[e->order[i]];
     int64_t rows = e->starts[e->order[i] + 1] - e->starts[e->order[i]], source = 0, target = 0;
     const place *first = all + rows * part / parts, *end = all + rows * (part + 1) / parts;
@@ -435,7 +435,7 @@ qkv_status qkv__epoch_part(const qkv_epoch *e, int64_t i, int64_t part, int64_t 
     return QKV_OK;
 }
 
-qkv_status qkv_epoch_batch(const qkv_epoch *e, int64_t i, qkv_batch *out) { return qkv__epoch_part(e, i, 0, 1, out); }
+qkv_status qkv_loader_batch(const qkv_loader *e, int64_t i, qkv_batch *out) { return qkv__loader_part(e, i, 0, 1, out); }
 
 void qkv_batch_free(qkv_batch *b)
 {

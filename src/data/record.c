@@ -5,7 +5,7 @@
 
 void qkv__record_free(qkv__record *r)
 {
-    qkv_text_free(&r->text);
+    qkv_buffer_free(&r->text);
     qkv__release(r->begins, r->begins_bytes);
     *r = (qkv__record){ 0 };
 }
@@ -21,14 +21,14 @@ static qkv_status set_begin(qkv__record *r)
 
 static qkv_status clear(qkv__record *r)
 {
-    qkv__text_clear(&r->text);
+    qkv__buffer_clear(&r->text);
     r->n = 0;
     return set_begin(r);
 }
 
 static qkv_status end_field(qkv__record *r)
 {
-    if (qkv__text_put(&r->text, "", 1)) return QKV_MEMORY;
+    if (qkv__buffer_put(&r->text, "", 1)) return QKV_MEMORY;
     r->n++;
     return set_begin(r);
 }
@@ -44,7 +44,7 @@ qkv_status qkv__record_tsv(qkv__record *r, qkv__lines *l, int strict, bool *more
     const char *at = l->line.data, *end = at + l->line.length;
     for (const char *tab; !status; at = tab + 1) {
         tab = memchr(at, '\t', (size_t)(end - at));
-        status = qkv__text_put(&r->text, at, (size_t)((tab ? tab : end) - at));
+        status = qkv__buffer_put(&r->text, at, (size_t)((tab ? tab : end) - at));
         if (!status) status = end_field(r);
         if (!tab) break;
     }
@@ -54,7 +54,7 @@ qkv_status qkv__record_tsv(qkv__record *r, qkv__lines *l, int strict, bool *more
 /* ---- CSV ---- */
 
 /* A carriage return at the end of a line belongs to the newline, unless the line ends inside quotes. */
-static bool is_line_end(const qkv_text *line, size_t at)
+static bool is_line_end(const qkv_buffer *line, size_t at)
 {
     return at == line->length || (at + 1 == line->length && line->data[at] == '\r');
 }
@@ -71,15 +71,15 @@ static qkv_status plain_field(qkv__record *r, const qkv__lines *l, size_t *at)
         if (l->line.data[*at] == '"')
             return malformed_record(l,
                                     "a quote inside a field without quotes around it (write \"\" and put the field in quotes)");
-    return qkv__text_put(&r->text, l->line.data + begin, *at - begin);
+    return qkv__buffer_put(&r->text, l->line.data + begin, *at - begin);
 }
 
 /* The rest of the line, and its newline, belong to a quoted field: on to the next line. */
 static qkv_status over_newline(qkv__record *r, qkv__lines *l, int strict, size_t at, int64_t opened)
 {
     bool more;
-    qkv_status status = qkv__text_put(&r->text, l->line.data + at, l->line.length - at);
-    if (!status) status = qkv__text_put(&r->text, "\n", 1);
+    qkv_status status = qkv__buffer_put(&r->text, l->line.data + at, l->line.length - at);
+    if (!status) status = qkv__buffer_put(&r->text, "\n", 1);
     if (!status && r->text.length - r->begins[r->n] > QKV__FIELD_MAX)
         status = qkv__fail(QKV_LIMIT, "%s: line %lld opens a quote that is not closed within %zu bytes", l->path,
                            (long long)opened, QKV__FIELD_MAX);
@@ -93,7 +93,7 @@ static qkv_status quoted_field(qkv__record *r, qkv__lines *l, int strict, size_t
     int64_t opened = l->number;
     qkv_status status = QKV_OK;
     for (++*at; !status;) {
-        const qkv_text *line = &l->line;
+        const qkv_buffer *line = &l->line;
         const char *quote = memchr(line->data + *at, '"', line->length - *at);
         if (!quote) {
             status = over_newline(r, l, strict, *at, opened);
@@ -102,7 +102,7 @@ static qkv_status quoted_field(qkv__record *r, qkv__lines *l, int strict, size_t
         }
         size_t end = (size_t)(quote - line->data);
         bool is_doubled = end + 1 < line->length && quote[1] == '"';
-        status = qkv__text_put(&r->text, line->data + *at, end - *at + is_doubled);
+        status = qkv__buffer_put(&r->text, line->data + *at, end - *at + is_doubled);
         *at = end + 1 + is_doubled;
         if (status || is_doubled) continue;
         if (is_line_end(line, *at) || line->data[*at] == separator_of(r)) return QKV_OK;

@@ -6,8 +6,8 @@
 
 /* A zero struct is an empty one, used again and again. */
 typedef struct qkv__record {
-    qkv_text text;  /* the fields one after the other, a NUL after each */
-    size_t *begins; /* of each in text, and the end of the last */
+    qkv_buffer text; /* the fields one after the other, a NUL after each */
+    size_t *begins;  /* of each in text, and the end of the last */
     size_t begins_bytes;
     size_t n;
     int64_t line;   /* that it starts in */

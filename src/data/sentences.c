@@ -77,7 +77,7 @@ static bool is_initials(word w)
 {
     size_t at = 0, bytes;
     while (at < w.length) {
-        int32_t c = qkv_utf8_decode(w.text + at, w.length - at, &bytes);
+        int32_t c = qkv_utf8_next(w.text + at, w.length - at, &bytes);
         if (c < 0 || utf8proc_category(c) < UTF8PROC_CATEGORY_LU || utf8proc_category(c) > UTF8PROC_CATEGORY_LT) return false;
         at += bytes;
         if (at < w.length && w.text[at++] != '.') return false;
@@ -97,7 +97,7 @@ static word word_before(const char *text, size_t begin, size_t end)
 {
     size_t at = end, bytes;
     while (at > begin && (unsigned char)text[at - 1] > ' ') at--;
-    while (at < end && is_opening(qkv_utf8_decode(text + at, end - at, &bytes))) at += bytes;
+    while (at < end && is_opening(qkv_utf8_next(text + at, end - at, &bytes))) at += bytes;
     return (word){ text + at, end - at };
 }
 
@@ -112,7 +112,7 @@ static bool is_mere_dot(const char *text, size_t begin, size_t dot, int32_t next
 
 static size_t pass_over(const char *text, size_t length, size_t at, bool (*is_of)(int32_t c))
 {
-    for (size_t bytes; at < length && is_of(qkv_utf8_decode(text + at, length - at, &bytes));) at += bytes;
+    for (size_t bytes; at < length && is_of(qkv_utf8_next(text + at, length - at, &bytes));) at += bytes;
     return at;
 }
 
@@ -123,12 +123,12 @@ static bool ends_here(const char *text, size_t length, size_t begin, size_t stop
 {
     size_t bytes, next = pass_over(text, length, end, qkv__is_space);
     if (next == length) return true;
-    int32_t first = qkv_utf8_decode(text + end, length - end, &bytes);
+    int32_t first = qkv_utf8_next(text + end, length - end, &bytes);
     if (next == end) return text[stop] != '.' && is_ideograph(first); /* else 3.14, or a.b */
     for (size_t at = end; at < next; at += bytes)
-        if (is_line_end(qkv_utf8_decode(text + at, length - at, &bytes))) return true;
+        if (is_line_end(qkv_utf8_next(text + at, length - at, &bytes))) return true;
     next = pass_over(text, length, next, is_opening);
-    int32_t letter = qkv_utf8_decode(text + next, length - next, &bytes);
+    int32_t letter = qkv_utf8_next(text + next, length - next, &bytes);
     if (letter >= 0 && utf8proc_category(letter) == UTF8PROC_CATEGORY_LL) return false;
     return text[stop] != '.' || end != stop + 1 || !is_mere_dot(text, begin, stop, letter);
 }
@@ -139,7 +139,7 @@ int qkv_sentence_next(const char *text, size_t length, qkv_span *s)
     size_t bytes, at = pass_over(text, length, s->end, qkv__is_space);
     *s = (qkv_span){ at, at };
     while (at < length) {
-        int32_t c = qkv_utf8_decode(text + at, length - at, &bytes);
+        int32_t c = qkv_utf8_next(text + at, length - at, &bytes);
         size_t behind = at + bytes;
         if (is_line_end(c)) break;
         if (is_any_stop(c)) {

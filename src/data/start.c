@@ -128,7 +128,7 @@ qkv_status qkv_text_start(const char *name, const char *start, size_t length, si
 
 /* ---- UTF-16 ---- */
 
-qkv_status qkv__utf16_put(qkv_text *out, qkv__encoding encoding, const unsigned char *bytes, size_t n, bool is_end,
+qkv_status qkv__utf16_put(qkv_buffer *out, qkv__encoding encoding, const unsigned char *bytes, size_t n, bool is_end,
                           size_t *used)
 {
     const size_t high = encoding == QKV__UTF16_LE;
@@ -144,10 +144,10 @@ qkv_status qkv__utf16_put(qkv_text *out, qkv__encoding encoding, const unsigned 
         bool is_lone = !is_pair && c >= 0xD800 && c < 0xE000;
         utf8proc_uint8_t utf8[4] = { 0xFF };
         size_t n_utf8 = is_lone ? 1 : (size_t)utf8proc_encode_char((utf8proc_int32_t)c, utf8);
-        status = qkv__text_put(out, utf8, n_utf8);
+        status = qkv__buffer_put(out, utf8, n_utf8);
         *used += is_pair ? 4 : 2;
     }
     if (!is_end || *used == n || status) return status;
     *used = n;
-    return qkv__text_put(out, "\xFF", 1); /* half a unit */
+    return qkv__buffer_put(out, "\xFF", 1); /* half a unit */
 }

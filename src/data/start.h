@@ -17,7 +17,7 @@ qkv_status qkv__text_start(const char *name, const char *start, size_t length, q
 /* Appends n bytes of UTF-16, without the mark, to out as UTF-8. *used is how many were taken: the first half of a character at
  * the end stays, unless is_end. A surrogate without its other half and an odd last byte become a byte 0xFF, which is not UTF-8:
  * the caller repairs or refuses it like any other. MEMORY. */
-qkv_status qkv__utf16_put(qkv_text *out, qkv__encoding encoding, const unsigned char *bytes, size_t n, bool is_end,
+qkv_status qkv__utf16_put(qkv_buffer *out, qkv__encoding encoding, const unsigned char *bytes, size_t n, bool is_end,
                           size_t *used);
 
 #endif

@@ -74,7 +74,7 @@ static bool begin_batcher(qkv__batcher *b)
 
 qkv__batcher *qkv__batcher_new(const qkv_model *m, int rows, size_t kept_bytes)
 {
-    const qkv_transformer_opts *o = qkv_transformer_options(qkv_model_transformer(m));
+    const qkv_config *o = qkv_transformer_options(qkv_model_transformer(m));
     qkv__batcher *b = qkv__alloc_zero(sizeof *b);
     if (!b) return NULL;
     b->model = m;
@@ -331,7 +331,7 @@ static qkv_status list_tokens(qkv__batcher *b, const int64_t *chosen, int64_t n)
 /* What was read goes to its rows, which have room for it. */
 static void hand_out(qkv__batcher *b, const int64_t *chosen, int64_t n, qkv_status status)
 {
-    const float *logits = qkv_data(qkv_session_logits(b->session));
+    const float *logits = qkv_tensor_data(qkv_session_logits(b->session));
     for (int64_t i = 0; i < n; i++) {
         qkv__batch_row *r = &b->rows[chosen[i]];
         if ((r->status = status)) {

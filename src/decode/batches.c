@@ -91,7 +91,7 @@ static void run_batch_task(void *work, int64_t task, void *scratch)
 qkv_status qkv__run_batches(const qkv__batches *b)
 {
     running r = { .b = b, .caller = pthread_self(), .lock = PTHREAD_MUTEX_INITIALIZER, .failed = b->n };
-    int64_t threads = qkv_threads(), shared = b->n % threads;
+    int64_t threads = qkv_num_threads(), shared = b->n % threads;
     if (2 * shared > threads) shared = 0; /* most threads have one */
     if (b->n > shared && qkv__parallel(b->n - shared, 0, run_batch_task, &r)) return QKV_MEMORY;
     for (int64_t i = shared; i-- > 0;) run_batch_number(&r, i);
@@ -103,6 +103,7 @@ qkv_status qkv__run_batches(const qkv__batches *b)
 int64_t qkv__count_batches(int64_t n, int64_t most, int64_t rows)
 {
     enum { FEWEST = 8, FEWEST_ROWS = 32 }; /* with less, reading the weights takes longer than computing */
-    int64_t batches = qkv__max(1, qkv__ceil_div(n, most)), even = qkv__round_up(batches, qkv__is_alone() ? 1 : qkv_threads());
+    int64_t batches = qkv__max(1, qkv__ceil_div(n, most)),
+            even = qkv__round_up(batches, qkv__is_alone() ? 1 : qkv_num_threads());
     return n / even >= FEWEST && n / even * rows >= FEWEST_ROWS ? even : batches;
 }

@@ -27,7 +27,7 @@ static qkv_tape *layer_tape_of(const qkv_session *s) { return qkv__session_keeps
 /* Positions 0 .. n-1 of the paper's sinusoids, computed once. */
 static qkv_status need_sinusoids(qkv_session *s, int64_t n)
 {
-    const qkv_transformer_opts *o = &s->x->o;
+    const qkv_config *o = &s->x->o;
     if (n <= s->n_sinusoids) return QKV_OK;
     n = qkv__round_up(n, 64);
     float *all = qkv__alloc(sizeof *all * (size_t)(n * o->dim));
@@ -36,7 +36,7 @@ static qkv_status need_sinusoids(qkv_session *s, int64_t n)
     qkv_tensor *table = t ? qkv__sinusoid(t, s->n_sinusoids, more, o->dim, o->positions) : NULL;
     if (table) {
         if (s->sinusoid) memcpy(all, s->sinusoid, sizeof *all * (size_t)(s->n_sinusoids * o->dim));
-        memcpy(all + s->n_sinusoids * o->dim, qkv_data(table), sizeof *all * (size_t)(more * o->dim));
+        memcpy(all + s->n_sinusoids * o->dim, qkv_tensor_data(table), sizeof *all * (size_t)(more * o->dim));
         qkv__release(s->sinusoid, sizeof *all * (size_t)(s->n_sinusoids * o->dim));
         s->sinusoid = all;
         s->n_sinusoids = n;
@@ -50,7 +50,7 @@ static qkv_tensor *sinusoids_at(const qkv_session *s, qkv_tape *t, const int32_t
     int64_t dim = s->x->o.dim;
     qkv_tensor *y = qkv__result(t, 3, (int64_t[]){ n, 1, dim }, NULL, 0, NULL);
     for (int64_t i = 0; y && i < n; i++)
-        memcpy(qkv_data(y) + i * dim, s->sinusoid + positions[i] * dim, sizeof(float) * (size_t)dim);
+        memcpy(qkv_tensor_data(y) + i * dim, s->sinusoid + positions[i] * dim, sizeof(float) * (size_t)dim);
     return y;
 }
 
@@ -58,7 +58,7 @@ static qkv_tensor *sinusoids_at(const qkv_session *s, qkv_tape *t, const int32_t
 static qkv_tensor *positions_at(const qkv_session *s, qkv_tape *t, const int32_t *positions, int64_t n)
 {
     const qkv_positions *learned = &qkv__session_decoder(s)->positions;
-    if (learned->weight) return qkv_embed_forward(&(qkv_embed){ learned->weight }, t, positions, n, 1);
+    if (learned->weight) return qkv_embedding_forward(&(qkv_embedding){ learned->weight }, t, positions, n, 1);
     return sinusoids_at(s, t, positions, n);
 }
 
@@ -109,9 +109,9 @@ static void add_to_block(const qkv_session *s, block *b, qkv__session_row *r, co
 
 static qkv_tensor *embed_block(const qkv_session *s, qkv_tape *t, const block *b)
 {
-    const qkv_transformer_opts *o = &s->x->o;
+    const qkv_config *o = &s->x->o;
     const qkv__stack *stack = qkv__session_decoder(s);
-    qkv_tensor *x = qkv_embed_forward(&stack->embed, t, b->ids, b->tokens, 1);
+    qkv_tensor *x = qkv_embedding_forward(&stack->embed, t, b->ids, b->tokens, 1);
     if (!o->unscaled) x = qkv_scale(x, sqrtf((float)o->dim));
     if (qkv__adds_positions(o)) x = qkv_add(x, positions_at(s, t, b->positions, b->tokens));
     return o->embed_norm ? qkv_norm_forward(&stack->embed_norm, x) : x;
@@ -128,9 +128,9 @@ static qkv_tensor *read_past_layer(const qkv__layer *l, qkv_tensor *x, const qkv
     size_t bytes = x ? sizeof(float) * (size_t)x->count : 0;
     float *kept = x ? qkv__save(x->tape, bytes) : NULL;
     if (!kept) return NULL;
-    memcpy(kept, qkv_data(x), bytes);
+    memcpy(kept, qkv_tensor_data(x), bytes);
     qkv_tensor *y = qkv__layer_forward(l, x, pass);
-    if (y) memcpy(qkv_data(y), kept, bytes);
+    if (y) memcpy(qkv_tensor_data(y), kept, bytes);
     return y;
 }
 
@@ -180,7 +180,7 @@ static qkv_status read_block(const qkv_session *s, qkv__read_tapes own, const bl
     qkv_status status = qkv_tape_status(own.tape);
     if (status) return status;
     for (int64_t i = 0; i < b->n_wanted; i++)
-        memcpy(s->states + (b->first_wanted + i) * dim, qkv_data(x) + b->wanted[i] * dim, sizeof(float) * (size_t)dim);
+        memcpy(s->states + (b->first_wanted + i) * dim, qkv_tensor_data(x) + b->wanted[i] * dim, sizeof(float) * (size_t)dim);
     return QKV_OK;
 }
 
@@ -320,7 +320,7 @@ static qkv_status read_parts(qkv_session *s, qkv__new_tokens *r, int64_t n)
  * second part would have copies of them packed for a prompt that may be the only one. */
 static int64_t count_parts(const qkv_session *s, int64_t tokens)
 {
-    int64_t threads = qkv__is_alone() ? 1 : qkv_threads();
+    int64_t threads = qkv__is_alone() ? 1 : qkv_num_threads();
     const qkv__stack *stack = qkv__session_decoder(s);
     bool can = threads > 1 && tokens >= threads * LEAST_PART && !qkv__session_keeps(s);
     if (can && stack->n && qkv__packs_at_next_use(stack->layers->self.q.weight)) can = false;

@@ -15,7 +15,7 @@ static int insert_id(const float *logits, int64_t i, int k, int found, int64_t *
     return found;
 }
 
-qkv_status qkv_likeliest(const float *logits, int64_t n, int k, int64_t *ids, double *p)
+qkv_status qkv_top_k(const float *logits, int64_t n, int k, int64_t *ids, double *p)
 {
     if (!logits || !ids || !p || n < 1 || k < 1 || k > n)
         return qkv__fail(QKV_USAGE, "likeliest: %d of %lld logits, and places for them, are needed", k, (long long)n);

@@ -329,7 +329,7 @@ static qkv_status find_logits(search *s, qkv_tensor *logits)
     for (int64_t i = 0; i < s->n_active; i++) {
         sentence *x = &s->all[s->active[i]];
         qkv_tensor *own = s->o.shortlist ? listed_logits(s, x, logits) : NULL;
-        x->logits = own ? qkv_data(own) : qkv_data(logits) + x->first_row * s->vocabulary;
+        x->logits = own ? qkv_tensor_data(own) : qkv_tensor_data(logits) + x->first_row * s->vocabulary;
         x->sums = own ? qkv__log_sums(own) : sums ? sums + x->first_row : NULL;
         if (!x->sums) return qkv_error_status();
     }
@@ -416,7 +416,7 @@ static qkv_status check_prefix(const qkv_search_opts *o, int64_t vocabulary)
     return QKV_OK;
 }
 
-static qkv_status check_shortlist(const qkv_shortlist *list, const qkv_model *m, const qkv_transformer_opts *t)
+static qkv_status check_shortlist(const qkv_shortlist *list, const qkv_model *m, const qkv_config *t)
 {
     int64_t targets = t->target_vocabulary ? t->target_vocabulary : t->vocabulary;
     if (!list) return QKV_OK;
@@ -430,7 +430,7 @@ static qkv_status check_shortlist(const qkv_shortlist *list, const qkv_model *m,
 }
 
 /* The start takes one of the positions that end somewhere. 0: they do not. */
-static int64_t max_positions_of(const qkv_transformer_opts *t)
+static int64_t max_positions_of(const qkv_config *t)
 {
     int64_t most = qkv_transformer_max_positions(t);
     return most ? qkv__max(most - 1, 1) : 0;
@@ -439,13 +439,13 @@ static int64_t max_positions_of(const qkv_transformer_opts *t)
 /* What the files of a published model allow counts the start; 0: they do not say. */
 static int64_t usual_length(const qkv_model *m)
 {
-    int64_t most = qkv_model_info_of(m)->max_length;
+    int64_t most = qkv_model_get_info(m)->max_length;
     return most > 1 ? most - 1 : 0;
 }
 
 qkv_status qkv__search_resolve_options(const qkv_model *m, qkv_search_opts *o)
 {
-    const qkv_transformer_opts *t = qkv_transformer_options(qkv_model_transformer(m));
+    const qkv_config *t = qkv_transformer_options(qkv_model_transformer(m));
     if (!t || !t->encoder_layers || !t->decoder_layers)
         return qkv__fail(QKV_USAGE, "search: the model needs an encoder and a decoder");
     if (!o->beam) o->beam = 1;
@@ -466,7 +466,7 @@ qkv_status qkv__search_resolve_options(const qkv_model *m, qkv_search_opts *o)
 /* s has the sources and the options as they were given. */
 static qkv_status resolve_search(search *s, const qkv_model *m)
 {
-    const qkv_transformer_opts *t = qkv_transformer_options(qkv_model_transformer(m));
+    const qkv_config *t = qkv_transformer_options(qkv_model_transformer(m));
     qkv_status status = qkv__search_resolve_options(m, &s->o);
     if (status) return status;
     if (s->o.length_penalty == 0) s->o.length_penalty = QKV__LENGTH_PENALTY;
@@ -604,8 +604,8 @@ static qkv_status run_part(void *work, void *session, int64_t part, qkv_each_ste
     return search_part(s, first, qkv__min(p->most, s.n_all - first), session, p->out);
 }
 
-qkv_status qkv_search(const qkv_model *m, const int32_t *ids, int64_t sentences, int64_t length, const int32_t *lengths,
-                      const qkv_search_opts *opts, qkv_search_result *out)
+qkv_status qkv_beam_search(const qkv_model *m, const int32_t *ids, int64_t sentences, int64_t length, const int32_t *lengths,
+                           const qkv_search_opts *opts, qkv_search_result *out)
 {
     if (!m || !ids || !opts || !out || sentences < 1 || length < 1)
         return qkv__fail(

@@ -60,13 +60,13 @@ static qkv_status apply_edits(qkv_session *s)
 {
     const qkv__touches *x = &s->x->touches;
     for (int64_t i = 0; i < x->n; i++) {
-        const qkv_touch *edit = &x->list[i];
+        const qkv_edit *edit = &x->list[i];
         if (edit->kind == QKV_ATTENTION_ENCODER) continue;
-        if (edit->what == QKV_TOUCH_HEAD_OFF) {
+        if (edit->what == QKV_EDIT_ABLATE_HEAD) {
             if (!s->heads_off && !(s->heads_off = qkv__alloc_zero((size_t)s->n_heads_off))) return QKV_MEMORY;
             s->heads_off[(2 * edit->layer + (edit->kind == QKV_ATTENTION_CROSS)) * s->x->o.heads + edit->head] = 1;
         }
-        if (edit->what == QKV_TOUCH_LAYER_OFF) {
+        if (edit->what == QKV_EDIT_ABLATE_LAYER) {
             if (!s->layers_off && !(s->layers_off = qkv__alloc_zero((size_t)s->n_layers))) return QKV_MEMORY;
             s->layers_off[edit->layer] = 1;
         }
@@ -178,13 +178,13 @@ static qkv_status project_sources(qkv_session *s, qkv_tensor *memory, qkv__sessi
     for (int l = 0; l < qkv__session_decoder(s)->n; l++) {
         qkv_tape_reset(s->layer_tape);
         const qkv_mha *cross = &qkv__session_decoder(s)->layers[l].cross;
-        qkv_tensor *in = qkv__borrow(s->layer_tape, memory->ndim, memory->shape, qkv_data(memory)), *kv[2];
+        qkv_tensor *in = qkv__borrow(s->layer_tape, memory->ndim, memory->shape, qkv_tensor_data(memory)), *kv[2];
         if (!qkv__linear_together((const qkv_linear *const[]){ &cross->k, &cross->v }, 2, in, kv))
             return qkv_tape_status(s->layer_tape);
         for (int64_t i = 0, at = 0, n; i < x->rows; at += stride ? stride : n, i++) {
             n = x->lengths ? x->lengths[i] : x->length;
-            qkv__cache_write(&s->cross, &rows[i].source->kept, l, 0, n, qkv_data(kv[0]) + at * qkv_dim(kv[0], -1),
-                             qkv_data(kv[1]) + at * qkv_dim(kv[1], -1));
+            qkv__cache_write(&s->cross, &rows[i].source->kept, l, 0, n, qkv_tensor_data(kv[0]) + at * qkv_tensor_dim(kv[0], -1),
+                             qkv_tensor_data(kv[1]) + at * qkv_tensor_dim(kv[1], -1));
         }
     }
     qkv_status status = QKV_OK;
@@ -296,9 +296,9 @@ qkv_status qkv__session_set_outputs(qkv_session *s, const int32_t *ids, int64_t 
     qkv_tensor *rows = qkv_gather(s->output_tape, all->weight, ids, 1, &n);
     float *biases = rows && all->bias ? qkv__save(s->output_tape, sizeof *biases * (size_t)n) : NULL;
     if (!rows || (all->bias && !biases)) return qkv_tape_status(s->output_tape);
-    for (int64_t i = 0; i < n && biases; i++) biases[i] = qkv_data(all->bias)[ids[i]];
+    for (int64_t i = 0; i < n && biases; i++) biases[i] = qkv_tensor_data(all->bias)[ids[i]];
     s->outputs = (qkv_tensor){
-        .data = qkv_data(rows), .count = n * s->dim, .ndim = 2, .shape = { n, s->dim }, .packing = &s->packing
+        .data = qkv_tensor_data(rows), .count = n * s->dim, .ndim = 2, .shape = { n, s->dim }, .packing = &s->packing
     };
     if (biases) s->biases = (qkv_tensor){ .data = biases, .count = n, .ndim = 1, .shape = { n } };
     return QKV_OK;

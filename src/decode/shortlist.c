@@ -41,7 +41,7 @@ void qkv_shortlist_free(qkv_shortlist *s)
 
 static uint64_t hash_spellings(uint64_t h, const qkv_tokenizer *t)
 {
-    for (int32_t id = 0; id < qkv_tokenizer_size(t); id++) {
+    for (int32_t id = 0; id < qkv_tokenizer_vocab_size(t); id++) {
         const char *spelling = qkv_tokenizer_token(t, id);
         for (; *spelling; spelling++) h = (h ^ (unsigned char)*spelling) * 0x100000001b3u;
         h = (h ^ 0x100) * 0x100000001b3u; /* an end that no byte is */

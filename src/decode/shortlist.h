@@ -30,7 +30,7 @@ typedef struct qkv__batch_targets {
     size_t all_bytes, begins_bytes, places_bytes, bits_bytes;
 } qkv__batch_targets;
 
-/* Sources as in qkv_search(); `more` are n_more ids that every sentence may have too. MEMORY. Freed in any case. */
+/* Sources as in qkv_beam_search(); `more` are n_more ids that every sentence may have too. MEMORY. Freed in any case. */
 qkv_status qkv__batch_targets_find(const qkv_shortlist *s, const int32_t *sources, int64_t sentences, int64_t length,
                                    const int32_t *lengths, const int32_t *more, int64_t n_more, qkv__batch_targets *out);
 void qkv__batch_targets_free(qkv__batch_targets *t);

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-static void drop_front(qkv_text *t, size_t size)
+static void drop_front(qkv_buffer *t, size_t size)
 {
     memmove(t->data, t->data + size, t->length - size + 1);
     t->length -= size;
@@ -13,7 +13,7 @@ static void drop_front(qkv_text *t, size_t size)
 
 static size_t longer(size_t a, size_t b) { return a > b ? a : b; }
 
-static bool text_ends_with(const qkv_text *t, const char *piece, size_t size)
+static bool text_ends_with(const qkv_buffer *t, const char *piece, size_t size)
 {
     return size <= t->length && !memcmp(t->data + t->length - size, piece, size);
 }
@@ -46,7 +46,7 @@ static size_t may_begin(const qkv__stream *s)
 static qkv_status give_out(qkv__stream *s, size_t size)
 {
     if (!size) return QKV_OK;
-    qkv_status status = qkv__text_put(s->text, s->held.data, size);
+    qkv_status status = qkv__buffer_put(s->text, s->held.data, size);
     if (!status && s->each) status = s->each(s->data, s->held.data, size);
     if (!status) drop_front(&s->held, size);
     return status;
@@ -55,7 +55,7 @@ static qkv_status give_out(qkv__stream *s, size_t size)
 /* Character by character: where a text stops must not depend on how it is cut into tokens. */
 static qkv_status hold(qkv__stream *s, const char *character, size_t size)
 {
-    qkv_status status = qkv__text_put(&s->held, character, size);
+    qkv_status status = qkv__buffer_put(&s->held, character, size);
     size_t stop = status ? 0 : stop_at_end(s);
     if (!stop) return status;
     s->is_stopped = true;
@@ -69,7 +69,7 @@ static qkv_status cut_characters(qkv__stream *s, bool ended)
     qkv_status status = QKV_OK;
     for (; at < s->bytes.length && !s->is_stopped && !status; at += size) {
         size_t left = s->bytes.length - at;
-        bool whole = qkv_utf8_decode(s->bytes.data + at, left, &size) >= 0;
+        bool whole = qkv_utf8_next(s->bytes.data + at, left, &size) >= 0;
         if (!whole && size == left && !ended) break;
         status = whole ? hold(s, s->bytes.data + at, size) : hold(s, "\xEF\xBF\xBD", 3);
     }
@@ -80,7 +80,7 @@ static qkv_status cut_characters(qkv__stream *s, bool ended)
 qkv_status qkv__stream_put(qkv__stream *s, const char *bytes, size_t size)
 {
     if (s->is_stopped) return QKV_OK;
-    qkv_status status = qkv__text_put(&s->bytes, bytes, size);
+    qkv_status status = qkv__buffer_put(&s->bytes, bytes, size);
     if (!status) status = cut_characters(s, false);
     return status || s->is_stopped ? status : give_out(s, s->held.length - may_begin(s));
 }
@@ -93,6 +93,6 @@ qkv_status qkv__stream_end(qkv__stream *s)
 
 void qkv__stream_free(qkv__stream *s)
 {
-    qkv_text_free(&s->bytes);
-    qkv_text_free(&s->held);
+    qkv_buffer_free(&s->bytes);
+    qkv_buffer_free(&s->held);
 }

@@ -11,10 +11,10 @@ typedef struct qkv__stream {
     int n_stops;
     qkv_generate_each each; /* may be NULL */
     void *data;
-    qkv_text *text;  /* every piece given out, one after the other */
-    qkv_text bytes;  /* that are not yet a character */
-    qkv_text held;   /* characters that may belong to a stop string */
-    bool is_stopped; /* a stop string came: nothing follows */
+    qkv_buffer *text; /* every piece given out, one after the other */
+    qkv_buffer bytes; /* that are not yet a character */
+    qkv_buffer held;  /* characters that may belong to a stop string */
+    bool is_stopped;  /* a stop string came: nothing follows */
 } qkv__stream;
 
 /* Adds bytes, gives out what can be. MEMORY, or what each() gave. */

@@ -103,7 +103,7 @@ void qkv__aside_abandon(qkv__aside *a)
     qkv__dist_hurry(1);
     if (a->has_thread) pthread_join(a->thread, NULL);
     qkv__dist_hurry(-1);
-    if (a->status && qkv_dist_ranks() > 1) qkv__keep_memory(); /* what it had posted was not waited for */
+    if (a->status && qkv_dist_size() > 1) qkv__keep_memory(); /* what it had posted was not waited for */
 }
 
 qkv_status qkv__aside_end(qkv__aside *a)

@@ -5,7 +5,7 @@
 
 qkv_status qkv__deal_piece(qkv__deal *d, int64_t work, bool *is_own)
 {
-    size_t ranks = (size_t)qkv_dist_ranks();
+    size_t ranks = (size_t)qkv_dist_size();
     if (!d->work) {
         d->work_bytes = ranks * sizeof *d->work;
         if (!(d->work = qkv__alloc_zero(d->work_bytes))) return QKV_MEMORY;
@@ -24,7 +24,7 @@ qkv_status qkv__deal_piece(qkv__deal *d, int64_t work, bool *is_own)
 static void pack_numbers(const qkv__deal *d, double *packed, size_t *ends)
 {
     size_t at = 0;
-    for (int r = 0; r < qkv_dist_ranks(); r++) {
+    for (int r = 0; r < qkv_dist_size(); r++) {
         for (int64_t i = 0; i < d->n; i++)
             if (d->pieces[i].rank == r) packed[at++] = d->pieces[i].number;
         ends[r] = at * sizeof *packed;
@@ -33,19 +33,19 @@ static void pack_numbers(const qkv__deal *d, double *packed, size_t *ends)
 
 static void unpack_numbers(qkv__deal *d, const double *packed)
 {
-    for (int r = 0; r < qkv_dist_ranks(); r++)
+    for (int r = 0; r < qkv_dist_size(); r++)
         for (int64_t i = 0; i < d->n; i++)
             if (d->pieces[i].rank == r) d->pieces[i].number = *packed++;
 }
 
 qkv_status qkv__deal_join(qkv__deal *d)
 {
-    if (qkv_dist_ranks() == 1) return QKV_OK;
+    if (qkv_dist_size() == 1) return QKV_OK;
     int64_t all[2] = { d->n };
-    for (int r = 0; d->n && r < qkv_dist_ranks(); r++) all[1] += d->work[r];
+    for (int r = 0; d->n && r < qkv_dist_size(); r++) all[1] += d->work[r];
     qkv_status agreed = qkv__dist_agree(all, sizeof all, "the text");
     if (agreed || !d->n) return agreed;
-    size_t numbers = (size_t)d->n * sizeof(double), bytes = numbers + (size_t)qkv_dist_ranks() * sizeof(size_t);
+    size_t numbers = (size_t)d->n * sizeof(double), bytes = numbers + (size_t)qkv_dist_size() * sizeof(size_t);
     double *packed = qkv__alloc(bytes);
     if (!packed) return QKV_MEMORY;
     size_t *ends = (size_t *)(uintptr_t)((char *)packed + numbers);

@@ -34,7 +34,7 @@ static struct {
 } dist = { .ranks = 1 };
 
 int qkv_dist_rank(void) { return dist.rank; }
-int qkv_dist_ranks(void) { return dist.ranks; }
+int qkv_dist_size(void) { return dist.ranks; }
 const char *qkv_dist_about(void) { return dist.about; }
 const char *qkv_dist_place(void) { return dist.place; }
 const char *qkv_dist_warning(void) { return dist.warning; }
@@ -49,7 +49,7 @@ static bool plugin_path(const char *name, char path[4096])
 {
     static const char *const places[] = { "", "/../" QKV_LIBDIR, "/../src" };
     Dl_info own;
-    if (!dladdr((void *)(uintptr_t)qkv_dist_start, &own) || !own.dli_fname) return false;
+    if (!dladdr((void *)(uintptr_t)qkv_dist_init, &own) || !own.dli_fname) return false;
     const char *slash = strrchr(own.dli_fname, '/');
     int folder = slash ? (int)(slash - own.dli_fname) : 1;
     for (size_t i = 0; i < sizeof places / sizeof *places; i++)
@@ -225,9 +225,9 @@ void qkv__dist_hurry(int by)
 
 /* ---- texts ---- */
 
-static qkv_status make_room(qkv_text *t, size_t n)
+static qkv_status make_room(qkv_buffer *t, size_t n)
 {
-    qkv__text_clear(t);
+    qkv__buffer_clear(t);
     qkv_status status = qkv__grow((void **)&t->data, &t->capacity, n + 1);
     if (status) return status;
     t->length = n;
@@ -235,7 +235,7 @@ static qkv_status make_room(qkv_text *t, size_t n)
     return QKV_OK;
 }
 
-qkv_status qkv_dist_broadcast(qkv_text *text)
+qkv_status qkv_dist_broadcast(qkv_buffer *text)
 {
     if (!text) return qkv__fail(QKV_USAGE, "ranks: there is no text to share");
     size_t n = text->length;
@@ -244,7 +244,7 @@ qkv_status qkv_dist_broadcast(qkv_text *text)
     return status || !n ? status : qkv__dist_copy(text->data, n);
 }
 
-qkv_status qkv_dist_scatter(const qkv_text *parts, qkv_text *own)
+qkv_status qkv_dist_scatter(const qkv_buffer *parts, qkv_buffer *own)
 {
     if (!own || (!dist.rank && !parts)) return qkv__fail(QKV_USAGE, "ranks: there is nothing to scatter, or no place for it");
     size_t table = (size_t)dist.ranks * sizeof(size_t), *sizes = qkv__alloc(table);
@@ -264,7 +264,7 @@ qkv_status qkv_dist_scatter(const qkv_text *parts, qkv_text *own)
     return status;
 }
 
-qkv_status qkv_dist_gather(const char *bytes, size_t n, qkv_text *all)
+qkv_status qkv_dist_gather(const char *bytes, size_t n, qkv_buffer *all)
 {
     if ((n && !bytes) || (!dist.rank && !all))
         return qkv__fail(QKV_USAGE, "ranks: there is nothing to gather, or no place for it");
@@ -311,16 +311,16 @@ static qkv_status own_facts(facts *f, int threads)
 {
     const char *best = qkv_isa();
     if (!best) return qkv_error_status();
-    *f = (facts){ .cores = threads ? threads : qkv_threads() };
+    *f = (facts){ .cores = threads ? threads : qkv_num_threads() };
     f->is_told = threads || !strncmp(qkv_threads_source(), "QKV_", 4) || !strncmp(qkv_threads_source(), "OMP_", 4);
     snprintf(f->host, sizeof f->host, "%s", dist.host);
 #ifdef __linux__
     sched_getaffinity(0, sizeof f->processors, &f->processors);
 #endif
     size_t at = 0;
-    for (int i = 0; qkv_isa_available(i); i++) {
-        at += (size_t)snprintf(f->sets + at, sizeof f->sets - at, "%s ", qkv_isa_available(i));
-        if (!strcmp(qkv_isa_available(i), best)) break;
+    for (int i = 0; qkv_isa_at(i); i++) {
+        at += (size_t)snprintf(f->sets + at, sizeof f->sets - at, "%s ", qkv_isa_at(i));
+        if (!strcmp(qkv_isa_at(i), best)) break;
     }
     return QKV_OK;
 }
@@ -381,7 +381,7 @@ static qkv_status divide_cores(const facts *all)
                  qkv__translated("%d ranks on %.100s with %d threads each share %d cores: fewer threads are as fast"), sharing,
                  own->host, own->cores, has);
     if (own->is_told) return QKV_OK;
-    return qkv_set_threads(sharing < own->cores ? own->cores / sharing : 1);
+    return qkv_set_num_threads(sharing < own->cores ? own->cores / sharing : 1);
 }
 
 static int count_hosts(const facts *all)
@@ -415,7 +415,7 @@ static qkv_status agree(int threads, const char *library)
     if (!status) status = qkv__dist_share(&own, sizeof own, all);
     if (!status) status = agree_on_set(all);
     if (!status) status = divide_cores(all);
-    if (!status) tell_about(count_hosts(all), library, threads ? threads : qkv_threads());
+    if (!status) tell_about(count_hosts(all), library, threads ? threads : qkv_num_threads());
     qkv__release(all, (size_t)dist.ranks * sizeof *all);
     return status;
 }
@@ -448,7 +448,7 @@ static qkv_status read_silence(double *seconds)
     return qkv__fail(QKV_USAGE, "QKV_MPI_SILENCE is \"%.40s\", expected seconds from 2 to 3600", given);
 }
 
-qkv_status qkv_dist_start(int threads)
+qkv_status qkv_dist_init(int threads)
 {
     const char *name = launched_by(), *library = "";
     double silence;
@@ -472,7 +472,7 @@ static void leave(void)
     dist.ranks = 1;
 }
 
-qkv_status qkv_dist_end(qkv_status status, int *others)
+qkv_status qkv_dist_finalize(qkv_status status, int *others)
 {
     if (others) *others = 0;
     if (!dist.plugin) return status;
@@ -493,5 +493,5 @@ qkv_status qkv_dist_end(qkv_status status, int *others)
 
 void qkv_dist_abort(qkv_status status, const char *why)
 {
-    if (dist.plugin) dist.plugin->abort((int)status, why && *why ? why : qkv_status_words(status));
+    if (dist.plugin) dist.plugin->abort((int)status, why && *why ? why : qkv_status_string(status));
 }

@@ -8,7 +8,7 @@
 
 qkv__slices qkv__slices_of(int64_t count)
 {
-    return (qkv__slices){ .count = count, .rank = qkv_dist_rank(), .ranks = qkv_dist_ranks() };
+    return (qkv__slices){ .count = count, .rank = qkv_dist_rank(), .ranks = qkv_dist_size() };
 }
 
 int64_t qkv__bucket_floats(const qkv__slices *s) { return qkv__max(QKV__BUCKET, (int64_t)QKV__SLICE * s->ranks); }

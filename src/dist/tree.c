@@ -42,7 +42,7 @@ double qkv__tree_sum(const double *leaf, qkv__node n)
 
 qkv_status qkv__share_parts(void *array, size_t bytes_each, int64_t n)
 {
-    int ranks = qkv_dist_ranks();
+    int ranks = qkv_dist_size();
     size_t bytes = sizeof(size_t) * (size_t)ranks, *ends = qkv__alloc(bytes);
     if (!ends) return QKV_MEMORY;
     for (int r = 0; r < ranks; r++) ends[r] = bytes_each * (size_t)qkv__tree_share(n, r, ranks).to;

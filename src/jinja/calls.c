@@ -148,7 +148,7 @@ FUNCTION(make_mapping) { return (void)self, make_dict(r, a, JINJA_DICT, out); }
 /* ---- dates ---- */
 
 /* One sign behind a percent; months and days in English, whatever the locale. */
-static qkv_status put_date_part(const struct tm *t, char sign, qkv_text *out)
+static qkv_status put_date_part(const struct tm *t, char sign, qkv_buffer *out)
 {
     static const char *const months[] = { "January", "February", "March",     "April",   "May",      "June",
                                           "July",    "August",   "September", "October", "November", "December" };
@@ -172,7 +172,7 @@ static qkv_status put_date_part(const struct tm *t, char sign, qkv_text *out)
     case '%': snprintf(part, sizeof part, "%%"); break;
     default: snprintf(part, sizeof part, "%%%c", sign);
     }
-    return qkv__text_put(out, part, strlen(part));
+    return qkv__buffer_put(out, part, strlen(part));
 }
 
 FUNCTION(strftime_now)
@@ -186,7 +186,7 @@ FUNCTION(strftime_now)
     if (!status && !localtime_r(&now, &t)) status = JINJA_REFUSE(r, "there is no such date");
     for (size_t i = 0; !status && i < format.length; i++)
         if (format.data[i] == '%' && i + 1 < format.length) status = put_date_part(&t, format.data[++i], r->out);
-        else status = qkv__text_put(r->out, format.data + i, 1);
+        else status = qkv__buffer_put(r->out, format.data + i, 1);
     return qkv__jinja_take_printed(r, from, status, out);
 }
 

@@ -405,7 +405,7 @@ static qkv_status print_statement(jinja_run *r, const jinja_node *n, jinja_scope
     jinja_value macro;
     qkv_status status;
     switch (n->kind) {
-    case JINJA_NODE_TEXT: return qkv__text_put(r->out, n->text.data, n->text.length);
+    case JINJA_NODE_TEXT: return qkv__buffer_put(r->out, n->text.data, n->text.length);
     case JINJA_NODE_OUTPUT: return print_output(r, n, s);
     case JINJA_NODE_IF: return print_if(r, n, s);
     case JINJA_NODE_FOR: return print_for(r, n, s);

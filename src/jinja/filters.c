@@ -65,7 +65,7 @@ FILTER(filter_join)
     for (int64_t i = 0; items && i < items->n && !status; i++) {
         jinja_value v = items->items[i];
         if (attribute) status = qkv__jinja_path(r, v, *attribute, &v);
-        if (i && !status) status = qkv__text_put(r->out, between.data, between.length);
+        if (i && !status) status = qkv__buffer_put(r->out, between.data, between.length);
         if (!status) status = qkv__jinja_write(v, r->out);
         if (!status && r->out->length - from > JINJA_MOST_TEXT) break;
     }
@@ -85,8 +85,8 @@ FILTER(filter_indent)
         const char *newline = memchr(s.data + at, '\n', s.length - at);
         end = newline ? (size_t)(newline - s.data) : s.length;
         const bool is_indented = (at || first) && (end > at || blank);
-        for (int64_t i = 0; is_indented && i < columns && !status; i++) status = qkv__text_put(r->out, " ", 1);
-        if (!status) status = qkv__text_put(r->out, s.data + at, end - at + (newline != NULL));
+        for (int64_t i = 0; is_indented && i < columns && !status; i++) status = qkv__buffer_put(r->out, " ", 1);
+        if (!status) status = qkv__buffer_put(r->out, s.data + at, end - at + (newline != NULL));
         if (r->out->length - from > JINJA_MOST_TEXT) break;
     }
     return qkv__jinja_take_printed(r, from, status, out);

@@ -67,7 +67,7 @@ qkv_status qkv__jinja_attribute(jinja_run *r, jinja_value a, jinja_string name, 
 static size_t offset_of(jinja_string s, int64_t i)
 {
     size_t at = 0, size;
-    for (; i > 0 && at < s.length; i--, at += size) qkv_utf8_decode(s.data + at, s.length - at, &size);
+    for (; i > 0 && at < s.length; i--, at += size) qkv_utf8_next(s.data + at, s.length - at, &size);
     return at;
 }
 
@@ -166,7 +166,7 @@ qkv_status qkv__jinja_elements(jinja_run *r, jinja_value v, jinja_list **out)
     for (int64_t i = 0; v.kind == JINJA_DICT && i < v.dict->n && !status; i++)
         status = qkv__jinja_append(&r->memory, l, jinja_text(v.dict->entries[i].key.data, v.dict->entries[i].key.length));
     for (size_t at = 0, size; v.kind == JINJA_STRING && at < v.text.length && !status; at += size) {
-        qkv_utf8_decode(v.text.data + at, v.text.length - at, &size);
+        qkv_utf8_next(v.text.data + at, v.text.length - at, &size);
         status = qkv__jinja_append(&r->memory, l, jinja_text(v.text.data + at, size));
     }
     return status;

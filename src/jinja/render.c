@@ -22,8 +22,8 @@ static qkv_status read_template(qkv_chat_template *t, const char *text, size_t l
     jinja_value source;
     jinja_node *body;
     if (length > MOST_SOURCE) return qkv__fail(QKV_LIMIT, "chat template: it has more than %d bytes", MOST_SOURCE);
-    if (qkv_utf8_check(text, length) < length)
-        return qkv__fail(QKV_FORMAT, "chat template: byte %zu is not UTF-8", qkv_utf8_check(text, length) + 1);
+    if (qkv_utf8_valid(text, length) < length)
+        return qkv__fail(QKV_FORMAT, "chat template: byte %zu is not UTF-8", qkv_utf8_valid(text, length) + 1);
     qkv_status status = qkv__jinja_string(&t->memory, text, length, &source);
     if (!status) status = qkv__jinja_parse(&t->memory, source.text, &body);
     if (!status) t->body = body;
@@ -49,12 +49,12 @@ void qkv_chat_template_free(qkv_chat_template *t)
 }
 
 qkv_status qkv__chat_template_render(const qkv_chat_template *t, const qkv__json_value *variables,
-                                     const qkv_chat_render_opts *opts, qkv_text *out)
+                                     const qkv_chat_render_opts *opts, qkv_buffer *out)
 {
     qkv_chat_render_opts o;
     jinja_value given;
     jinja_scope *scope = NULL;
-    qkv__text_clear(out);
+    qkv__buffer_clear(out);
     qkv_status status = QKV__READ_OPTIONS(&o, most_steps, opts, "chat template");
     if (status) return status;
     jinja_run r = { .memory = { .most = MOST_VALUES, .steps = o.most_steps > 0 ? o.most_steps : MOST_STEPS },
@@ -67,17 +67,17 @@ qkv_status qkv__chat_template_render(const qkv_chat_template *t, const qkv__json
         status = qkv__jinja_print(&r, t->body, scope);
     }
     qkv__arena_free(&r.memory.arena);
-    if (!status) status = qkv__text_put(out, "", 0); /* a text of nothing is a text too, and all end with a NUL */
-    if (status) qkv__text_clear(out);
+    if (!status) status = qkv__buffer_put(out, "", 0); /* a text of nothing is a text too, and all end with a NUL */
+    if (status) qkv__buffer_clear(out);
     return status;
 }
 
 qkv_status qkv_chat_template_render(const qkv_chat_template *t, const char *variables, size_t length,
-                                    const qkv_chat_render_opts *opts, qkv_text *out)
+                                    const qkv_chat_render_opts *opts, qkv_buffer *out)
 {
     if (!t || !variables || !out)
         return qkv__fail(QKV_USAGE, "chat template: a template, its variables and a place are needed");
-    qkv__text_clear(out);
+    qkv__buffer_clear(out);
     qkv_chat_render_opts o;
     qkv_status status = QKV__READ_OPTIONS(&o, most_steps, opts, "chat template");
     if (status) return status;

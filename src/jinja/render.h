@@ -8,6 +8,6 @@
 
 /* qkv_chat_template_render() with an object that was read; nothing it is given is NULL but opts. */
 qkv_status qkv__chat_template_render(const qkv_chat_template *t, const qkv__json_value *variables,
-                                     const qkv_chat_render_opts *opts, qkv_text *out);
+                                     const qkv_chat_render_opts *opts, qkv_buffer *out);
 
 #endif

@@ -29,7 +29,7 @@ typedef struct jinja_run {
     jinja_memory memory;
     const jinja_dict *variables; /* that were given */
     int64_t now;                 /* seconds since 1970 */
-    qkv_text *out;               /* what was printed, and behind it what blocks print whose text becomes a value */
+    qkv_buffer *out;             /* what was printed, and behind it what blocks print whose text becomes a value */
     int depth;
     jinja_jump jump;
     jinja_place place; /* of what is evaluated, for sentences */

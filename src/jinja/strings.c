@@ -18,7 +18,7 @@ static qkv_status change_case(jinja_run *r, jinja_string s, letter_case wanted, 
     bool is_first = true;
     if (!text) return qkv_error_status();
     for (size_t at = 0; at < s.length; at += size) {
-        int32_t c = qkv_utf8_decode(s.data + at, s.length - at, &size);
+        int32_t c = qkv_utf8_next(s.data + at, s.length - at, &size);
         if (c < 0) {
             memcpy(text + length, s.data + at, size);
             length += size;
@@ -63,7 +63,7 @@ CASE(qkv__jinja_title, TITLE)
 /* Whether the character at `at` is to be stripped: white space, or one of `which`. */
 static bool is_stripped(const char *at, size_t left, const jinja_string *which, size_t *size)
 {
-    int32_t c = qkv_utf8_decode(at, left, size);
+    int32_t c = qkv_utf8_next(at, left, size);
     if (!which) return c >= 0 && (qkv__is_space(c) || (c >= 0x1C && c <= 0x1F) || c == 0xFEFF);
     return memmem(which->data, which->length, at, *size) != NULL;
 }
@@ -202,19 +202,19 @@ static qkv_status splitlines(jinja_run *r, jinja_value self, const jinja_argumen
 
 /* ---- other text for some of it ---- */
 
-static qkv_status put_replaced(jinja_string s, jinja_string old, jinja_string new, int64_t most, qkv_text *out)
+static qkv_status put_replaced(jinja_string s, jinja_string old, jinja_string new, int64_t most, qkv_buffer *out)
 {
     qkv_status status = QKV_OK;
     for (const char *next; most && old.length && !status; most -= most > 0) {
         if (!(next = memmem(s.data, s.length, old.data, old.length))) break;
         size_t length = (size_t)(next - s.data);
-        status = qkv__text_put(out, s.data, length);
-        if (!status) status = qkv__text_put(out, new.data, new.length);
+        status = qkv__buffer_put(out, s.data, length);
+        if (!status) status = qkv__buffer_put(out, new.data, new.length);
         s.data += length + old.length;
         s.length -= length + old.length;
         if (out->length > 2 * (size_t)JINJA_MOST_TEXT) return qkv__fail(QKV_LIMIT, "chat template: a text has too many bytes");
     }
-    return status ? status : qkv__text_put(out, s.data, s.length);
+    return status ? status : qkv__buffer_put(out, s.data, s.length);
 }
 
 qkv_status qkv__jinja_replace(jinja_run *r, jinja_value self, const jinja_arguments *a, jinja_value *out)
@@ -271,13 +271,13 @@ static qkv_status format(jinja_run *r, jinja_value self, const jinja_arguments *
     int64_t next = 0;
     for (size_t i = 0; i < s.length && !status; i++) {
         const bool is_pair = i + 1 < s.length && (s.data[i] == '{' || s.data[i] == '}');
-        if (is_pair && s.data[i + 1] == s.data[i]) status = qkv__text_put(r->out, &s.data[i++], 1);
+        if (is_pair && s.data[i + 1] == s.data[i]) status = qkv__buffer_put(r->out, &s.data[i++], 1);
         else if (is_pair && s.data[i] == '{' && s.data[i + 1] == '}') {
             const jinja_value *v = qkv__jinja_argument(a, next++, NULL);
             status = v ? qkv__jinja_write(*v, r->out) : JINJA_REFUSE(r, "format has fewer arguments than places");
             i++;
         } else if (s.data[i] == '{') status = JINJA_REFUSE(r, "format knows {} alone");
-        else status = qkv__text_put(r->out, &s.data[i], 1);
+        else status = qkv__buffer_put(r->out, &s.data[i], 1);
     }
     return qkv__jinja_take_printed(r, from, status, out);
 }

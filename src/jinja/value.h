@@ -132,9 +132,9 @@ typedef struct jinja_json_style {
 
 /* Adds a value as JSON to a text; undefined is null there. FORMAT for one that has none, LIMIT for too long a text. */
 enum { JINJA_MOST_TEXT = 16 << 20 };
-qkv_status qkv__jinja_write_json(jinja_value v, const jinja_json_style *style, int depth, qkv_text *out);
+qkv_status qkv__jinja_write_json(jinja_value v, const jinja_json_style *style, int depth, qkv_buffer *out);
 
 /* Adds what a template prints of a value: nothing for none and undefined, JSON for lists and dicts. */
-qkv_status qkv__jinja_write(jinja_value v, qkv_text *out);
+qkv_status qkv__jinja_write(jinja_value v, qkv_buffer *out);
 
 #endif

@@ -10,11 +10,11 @@
 
 enum { MOST_DEPTH = 200 };
 
-static qkv_status put(qkv_text *out, const char *text) { return qkv__text_put(out, text, strlen(text)); }
+static qkv_status put(qkv_buffer *out, const char *text) { return qkv__buffer_put(out, text, strlen(text)); }
 
 /* ---- numbers ---- */
 
-static qkv_status put_integer(int64_t x, qkv_text *out)
+static qkv_status put_integer(int64_t x, qkv_buffer *out)
 {
     char digits[32];
     snprintf(digits, sizeof digits, "%lld", (long long)x);
@@ -22,7 +22,7 @@ static qkv_status put_integer(int64_t x, qkv_text *out)
 }
 
 /* The fewest digits that give the same number back, with a point where it is whole; a locale may write that as a comma. */
-static qkv_status put_float(double x, qkv_text *out)
+static qkv_status put_float(double x, qkv_buffer *out)
 {
     char digits[400];
     if (!isfinite(x)) return put(out, isnan(x) ? "NaN" : x > 0 ? "Infinity" : "-Infinity");
@@ -39,30 +39,30 @@ static qkv_status put_float(double x, qkv_text *out)
 
 /* ---- strings ---- */
 
-static qkv_status put_unit(uint32_t unit, qkv_text *out)
+static qkv_status put_unit(uint32_t unit, qkv_buffer *out)
 {
     char escaped[16];
     snprintf(escaped, sizeof escaped, "\\u%04x", (unsigned)unit);
     return put(out, escaped);
 }
 
-static qkv_status put_code_point(const char *at, size_t size, int32_t code, bool ascii, qkv_text *out)
+static qkv_status put_code_point(const char *at, size_t size, int32_t code, bool ascii, qkv_buffer *out)
 {
     static const char named[] = "\b\f\n\r\t\"\\", letters[] = "bfnrt\"\\";
     const char *found = code > 0 && code < 128 ? strchr(named, code) : NULL;
-    if (found) return qkv__text_put(out, (const char[2]){ '\\', letters[found - named] }, 2);
+    if (found) return qkv__buffer_put(out, (const char[2]){ '\\', letters[found - named] }, 2);
     if (code >= 0 && code < 0x20) return put_unit((uint32_t)code, out);
-    if (!ascii || code < 0x7F) return qkv__text_put(out, at, size);
+    if (!ascii || code < 0x7F) return qkv__buffer_put(out, at, size);
     if (code < 0x10000) return put_unit((uint32_t)code, out);
     qkv_status status = put_unit(0xD800u + ((uint32_t)(code - 0x10000) >> 10), out);
     return status ? status : put_unit(0xDC00u + ((uint32_t)(code - 0x10000) & 0x3FFu), out);
 }
 
-static qkv_status put_json_string(jinja_string s, bool ascii, qkv_text *out)
+static qkv_status put_json_string(jinja_string s, bool ascii, qkv_buffer *out)
 {
     qkv_status status = put(out, "\"");
     for (size_t at = 0, size; at < s.length && !status; at += size) {
-        int32_t code = qkv_utf8_decode(s.data + at, s.length - at, &size);
+        int32_t code = qkv_utf8_next(s.data + at, s.length - at, &size);
         status = put_code_point(s.data + at, size, code, ascii, out);
     }
     return status ? status : put(out, "\"");
@@ -70,7 +70,7 @@ static qkv_status put_json_string(jinja_string s, bool ascii, qkv_text *out)
 
 /* ---- lists and mappings ---- */
 
-static qkv_status put_line(const jinja_json_style *style, int depth, qkv_text *out)
+static qkv_status put_line(const jinja_json_style *style, int depth, qkv_buffer *out)
 {
     if (style->indent < 0) return QKV_OK;
     qkv_status status = put(out, "\n");
@@ -78,13 +78,13 @@ static qkv_status put_line(const jinja_json_style *style, int depth, qkv_text *o
     return status;
 }
 
-static qkv_status put_between(const jinja_json_style *style, int64_t i, int depth, qkv_text *out)
+static qkv_status put_between(const jinja_json_style *style, int64_t i, int depth, qkv_buffer *out)
 {
-    qkv_status status = i ? qkv__text_put(out, style->between.data, style->between.length) : QKV_OK;
+    qkv_status status = i ? qkv__buffer_put(out, style->between.data, style->between.length) : QKV_OK;
     return status ? status : put_line(style, depth, out);
 }
 
-static qkv_status put_list(const jinja_list *l, const jinja_json_style *style, int depth, qkv_text *out)
+static qkv_status put_list(const jinja_list *l, const jinja_json_style *style, int depth, qkv_buffer *out)
 {
     qkv_status status = put(out, "[");
     for (int64_t i = 0; i < l->n && !status; i++) {
@@ -112,7 +112,7 @@ static const jinja_entry *entry_to_write(const jinja_dict *d, bool sorted, int64
     return next;
 }
 
-static qkv_status put_dict(const jinja_dict *d, const jinja_json_style *style, int depth, qkv_text *out)
+static qkv_status put_dict(const jinja_dict *d, const jinja_json_style *style, int depth, qkv_buffer *out)
 {
     const jinja_entry *e = NULL;
     qkv_status status = put(out, "{");
@@ -120,7 +120,7 @@ static qkv_status put_dict(const jinja_dict *d, const jinja_json_style *style, i
         e = entry_to_write(d, style->sort_keys, i, e);
         status = put_between(style, i, depth + 1, out);
         if (!status) status = put_json_string(e->key, style->ascii, out);
-        if (!status) status = qkv__text_put(out, style->behind_key.data, style->behind_key.length);
+        if (!status) status = qkv__buffer_put(out, style->behind_key.data, style->behind_key.length);
         if (!status) status = qkv__jinja_write_json(e->value, style, depth + 1, out);
     }
     if (d->n && !status) status = put_line(style, depth, out);
@@ -129,7 +129,7 @@ static qkv_status put_dict(const jinja_dict *d, const jinja_json_style *style, i
 
 /* ---- all ---- */
 
-qkv_status qkv__jinja_write_json(jinja_value v, const jinja_json_style *style, int depth, qkv_text *out)
+qkv_status qkv__jinja_write_json(jinja_value v, const jinja_json_style *style, int depth, qkv_buffer *out)
 {
     if (depth > MOST_DEPTH) return qkv__fail(QKV_LIMIT, "chat template: a value is more than %d levels deep", MOST_DEPTH);
     if (out->length > JINJA_MOST_TEXT)
@@ -148,10 +148,10 @@ qkv_status qkv__jinja_write_json(jinja_value v, const jinja_json_style *style, i
     }
 }
 
-qkv_status qkv__jinja_write(jinja_value v, qkv_text *out)
+qkv_status qkv__jinja_write(jinja_value v, qkv_buffer *out)
 {
     static const jinja_json_style plain = { .indent = -1, .between = { ", ", 2 }, .behind_key = { ": ", 2 } };
     if (v.kind == JINJA_NONE || v.kind == JINJA_UNDEFINED) return QKV_OK;
-    if (v.kind == JINJA_STRING) return qkv__text_put(out, v.text.data, v.text.length);
+    if (v.kind == JINJA_STRING) return qkv__buffer_put(out, v.text.data, v.text.length);
     return qkv__jinja_write_json(v, &plain, 0, out);
 }

@@ -124,7 +124,7 @@ const qkv__kernels *qkv__kernels_available(int i)
     return i < n_available ? &available[i] : NULL;
 }
 
-const char *qkv_isa_available(int i)
+const char *qkv_isa_at(int i)
 {
     const qkv__kernels *k = i >= 0 ? qkv__kernels_available(i) : NULL;
     return k ? k->isa : NULL;
@@ -142,8 +142,8 @@ static const qkv__kernels *find_kernels(const char *name)
 static void refuse_isa(const char *what, const char *name)
 {
     size_t at = (size_t)snprintf(refusal, sizeof refusal, "%s: this machine or build has no \"%.20s\"; it has", what, name);
-    for (int i = 0; qkv_isa_available(i) && at < sizeof refusal - 16; i++)
-        at += (size_t)snprintf(refusal + at, sizeof refusal - at, "%s %s", i ? "," : "", qkv_isa_available(i));
+    for (int i = 0; qkv_isa_at(i) && at < sizeof refusal - 16; i++)
+        at += (size_t)snprintf(refusal + at, sizeof refusal - at, "%s %s", i ? "," : "", qkv_isa_at(i));
 }
 
 static void choose_kernels(void)

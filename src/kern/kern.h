@@ -21,7 +21,7 @@ typedef struct qkv__kernels {
 extern const qkv__kernels *qkv__kern;
 #define kern qkv__kern
 
-/* The table of the i-th instruction set that qkv_isa_available(i) names; NULL after the last. For tests and benchmarks. */
+/* The table of the i-th instruction set that qkv_isa_at(i) names; NULL after the last. For tests and benchmarks. */
 const qkv__kernels *qkv__kernels_available(int i);
 
 /* Every kernel that `own` lacks becomes that of `from`: an instruction set gives only what it does better. */

@@ -7,9 +7,9 @@
 #include <qkv/task.h>
 
 const struct qkv__ability qkv__abilities[QKV__ABILITIES] = {
-    { QKV_ABILITY_TRANSLATE, "translate" }, { QKV_ABILITY_GENERATE, "generate" }, { QKV_ABILITY_FILL, "fill" },
-    { QKV_ABILITY_CLASSIFY, "classify" },   { QKV_ABILITY_RANK, "rank" },         { QKV_ABILITY_TAG, "tag" },
-    { QKV_ABILITY_ANSWER, "answer" },       { QKV_ABILITY_EMBED, "embed" }
+    { QKV_CAN_TRANSLATE, "translate" }, { QKV_CAN_GENERATE, "generate" }, { QKV_CAN_FILL, "fill" },
+    { QKV_CAN_CLASSIFY, "classify" },   { QKV_CAN_RANK, "rank" },         { QKV_CAN_TAG, "tag" },
+    { QKV_CAN_ANSWER, "answer" },       { QKV_CAN_EMBED, "embed" }
 };
 
 /* Such as "generate, embed". */
@@ -26,9 +26,9 @@ static void put_names(qkv__out *out, int can)
 qkv_status qkv_model_check_ability(const qkv_model *m, int wanted)
 {
     if (!m) return qkv__fail(QKV_USAGE, "a model is needed");
-    int can = qkv_model_info_of(m)->can;
+    int can = qkv_model_get_info(m)->can;
     if ((can & wanted) == wanted) return QKV_OK;
-    qkv_text texts[2] = { 0 };
+    qkv_buffer texts[2] = { 0 };
     qkv_status status = QKV_OK;
     for (int i = 0; i < 2 && !status; i++) {
         qkv__out names = qkv__out_begin(&texts[i]);
@@ -37,7 +37,7 @@ qkv_status qkv_model_check_ability(const qkv_model *m, int wanted)
     }
     if (!status)
         status = qkv__fail(QKV_UNSUPPORTED, "the model has no head for \"%s\": it can %s", texts[0].data, texts[1].data);
-    qkv_text_free(&texts[0]);
-    qkv_text_free(&texts[1]);
+    qkv_buffer_free(&texts[0]);
+    qkv_buffer_free(&texts[1]);
     return status;
 }

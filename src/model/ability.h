@@ -4,7 +4,7 @@
 
 enum { QKV__ABILITIES = 8 };
 extern const struct qkv__ability {
-    int ability; /* QKV_ABILITY_... */
+    int ability; /* QKV_CAN_... */
     const char *command;
 } qkv__abilities[QKV__ABILITIES];
 

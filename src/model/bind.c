@@ -97,14 +97,14 @@ static bool place_of(const qkv__family *f, const qkv_params *p, int64_t d_k, int
     enum { NEAR = 4 };
     char other[QKV_NAME_MAX];
     qkv__rename how;
-    const qkv_tensor *w = qkv_params_tensor(p, i);
+    const qkv_tensor *w = qkv_params_at(p, i);
     *out = (place){ .all = w->ndim ? w->shape[0] : 1, .d_k = d_k };
     if (!qkv__family_place(f, qkv_params_name(p, i), n, theirs, &out->how)) return false;
     for (int k = i - NEAR; out->how.parts && k <= i + NEAR; k++) {
-        if (k == i || k < 0 || k >= qkv_params_tensors(p)) continue;
+        if (k == i || k < 0 || k >= qkv_params_size(p)) continue;
         if (!qkv__family_place(f, qkv_params_name(p, k), n, other, &how) || strcmp(other, theirs)) continue;
-        out->all += qkv_params_tensor(p, k)->shape[0];
-        if (how.part < out->how.part) out->first += qkv_params_tensor(p, k)->shape[0];
+        out->all += qkv_params_at(p, k)->shape[0];
+        if (how.part < out->how.part) out->first += qkv_params_at(p, k)->shape[0];
     }
     return true;
 }
@@ -115,7 +115,7 @@ static source find_source(const comparison *c, const qkv_params *p, int i, char 
     source s = { 0 };
     char other[QKV_NAME_MAX];
     snprintf(theirs, QKV_NAME_MAX, "%s", qkv_params_name(p, i));
-    s.at.all = qkv_params_tensor(p, i)->shape[0];
+    s.at.all = qkv_params_at(p, i)->shape[0];
     if (!c->family) return s.stored = qkv__weights_find(c->weights, theirs), s;
     for (int n = 0; !s.stored && place_of(c->family, p, c->d_k, i, n, other, &s.at); n++) {
         if (n == 0) memcpy(theirs, other, sizeof other);
@@ -231,7 +231,7 @@ static bool is_quantized(const qkv__stored *t, int bits, const qkv_tensor *w, co
 
 static void compare_weight(comparison *c, const qkv_params *p, int i, source *s)
 {
-    const qkv_tensor *w = qkv_params_tensor(p, i);
+    const qkv_tensor *w = qkv_params_at(p, i);
     const char *ours = qkv_params_name(p, i);
     char name[QKV_NAME_MAX];
     qkv__stored expected = { 0 };
@@ -243,8 +243,7 @@ static void compare_weight(comparison *c, const qkv_params *p, int i, source *s)
         const int bits = qkv__type_named(t->dtype)->bits;
         if (!c->found || bits < c->found) c->found = bits;
         compare_quantized(w, c->weights, s, &c->wrong);
-    }
-    else if (!same_shape(t, &expected))
+    } else if (!same_shape(t, &expected))
         qkv__error_list_add(&c->wrong, "tensor \"%.200s\" is %s, expected %s", t->name, QKV_TEXT(t), QKV_TEXT(&expected));
     else if (!qkv__safetensors_decodes(t))
         qkv__error_list_add(&c->types, "tensor \"%.200s\" is %s, not a float type", t->name, t->dtype);
@@ -255,7 +254,7 @@ static void compare_weight(comparison *c, const qkv_params *p, int i, source *s)
 static qkv_status compare_weights(const qkv_params *p, comparison *c)
 {
     const qkv__weights *w = c->weights;
-    for (int i = 0; i < qkv_params_tensors(p); i++) compare_weight(c, p, i, &c->sources[i]);
+    for (int i = 0; i < qkv_params_size(p); i++) compare_weight(c, p, i, &c->sources[i]);
     for (int i = 0; i < w->n; i++)
         if (!c->used[i] && !(c->family && qkv__family_ignores(c->family, w->tensors[i].name)))
             qkv__error_list_add(&c->wrong, "tensor \"%.200s\" has no place", w->tensors[i].name);
@@ -351,14 +350,14 @@ static void decode_task(void *work, int64_t task, void *scratch)
 {
     (void)scratch;
     const placing *x = work;
-    const qkv_tensor *w = qkv_params_tensor(x->p, (int)task);
+    const qkv_tensor *w = qkv_params_at(x->p, (int)task);
     if (x->decoded[task]) decode_weight(&x->sources[task], w, w->data);
 }
 
 /* Whether weight i, which is to be BF16, is that in its file and can stay there. */
 static bool stays_bf16(const placing *x, int i)
 {
-    const qkv__type *type = in_place_type(&x->sources[i], qkv_params_tensor(x->p, i), qkv_params_name(x->p, i));
+    const qkv__type *type = in_place_type(&x->sources[i], qkv_params_at(x->p, i), qkv_params_name(x->p, i));
     return x->bits == 16 && type && !strcmp(type->name, qkv__type_bf16_both()->name);
 }
 
@@ -366,12 +365,12 @@ static bool stays_bf16(const placing *x, int i)
 static const qkv__type *type_to_make(const placing *x, int i)
 {
     if (x->sources[i].scales || stays_bf16(x, i)) return NULL;
-    return quantized_type(x->bits, qkv_params_tensor(x->p, i), qkv_params_name(x->p, i));
+    return quantized_type(x->bits, qkv_params_at(x->p, i), qkv_params_name(x->p, i));
 }
 
 static void place_quantized(const placing *x, int i)
 {
-    const qkv_tensor *w = qkv_params_tensor(x->p, i);
+    const qkv_tensor *w = qkv_params_at(x->p, i);
     const source *s = &x->sources[i];
     const qkv__type *type = qkv__type_named(s->stored->dtype);
     int64_t row = s->at.first;
@@ -384,8 +383,8 @@ static void place_quantized(const placing *x, int i)
 static int64_t place_still(const placing *x)
 {
     int64_t floats = 0;
-    for (int i = 0; i < qkv_params_tensors(x->p); i++) {
-        const qkv_tensor *w = qkv_params_tensor(x->p, i);
+    for (int i = 0; i < qkv_params_size(x->p); i++) {
+        const qkv_tensor *w = qkv_params_at(x->p, i);
         const source *s = &x->sources[i];
         float *values = in_place(s, w);
         const qkv__type *type = values ? NULL : in_place_type(s, w, qkv_params_name(x->p, i));
@@ -408,12 +407,12 @@ static qkv_status decode_weights(const placing *x, int64_t floats)
     if (!floats) return QKV_OK;
     x->l->decoded_bytes = sizeof(float) * (size_t)floats;
     if (!(x->l->decoded = qkv__alloc(x->l->decoded_bytes))) return QKV_MEMORY;
-    for (int i = 0; i < qkv_params_tensors(x->p); i++) {
+    for (int i = 0; i < qkv_params_size(x->p); i++) {
         if (!x->decoded[i]) continue;
         qkv__params_place(x->p, i, x->l->decoded + at);
-        at += qkv__round_up(qkv_params_tensor(x->p, i)->count, LINE);
+        at += qkv__round_up(qkv_params_at(x->p, i)->count, LINE);
     }
-    return qkv__parallel(qkv_params_tensors(x->p), 0, decode_task, (void *)(uintptr_t)x);
+    return qkv__parallel(qkv_params_size(x->p), 0, decode_task, (void *)(uintptr_t)x);
 }
 
 typedef struct quantizing {
@@ -441,7 +440,7 @@ static void quantize_slab(void *work, int64_t task, void *scratch)
 static qkv_status quantize_weight(const placing *x, int i, const qkv__type *type, size_t *bytes)
 {
     enum { CACHE_LINE = 64 };
-    const qkv_tensor *w = qkv_params_tensor(x->p, i);
+    const qkv_tensor *w = qkv_params_at(x->p, i);
     int64_t out = w->shape[0], in = w->shape[1];
     int64_t values = qkv__round_up(out * qkv__type_row_bytes(type, in), CACHE_LINE);
     int64_t scales = qkv__round_up(out * qkv__type_row_scales(type, in) * qkv__type_scale_bytes(type), CACHE_LINE);
@@ -463,7 +462,7 @@ static qkv_status quantize_weights(const placing *x)
     qkv_status status = QKV_OK;
     for (int round = 0; round < 2 && !status; round++) {
         size_t bytes = 0;
-        for (int i = 0; i < qkv_params_tensors(x->p) && !status; i++) {
+        for (int i = 0; i < qkv_params_size(x->p) && !status; i++) {
             const qkv__type *type = type_to_make(x, i);
             if (type) status = quantize_weight(x, i, type, &bytes);
         }
@@ -491,8 +490,8 @@ static qkv_status drop_pages(const qkv_params *p, const qkv__bytes *file)
     size_t pages = (file->size + PAGE - 1) / PAGE;
     bool *used = file->is_copy ? qkv__alloc_zero(pages) : NULL;
     if (!used) return file->is_copy ? QKV_MEMORY : QKV_OK;
-    for (int i = 0; i < qkv_params_tensors(p); i++) {
-        const qkv_tensor *w = qkv_params_tensor(p, i);
+    for (int i = 0; i < qkv_params_size(p); i++) {
+        const qkv_tensor *w = qkv_params_at(p, i);
         const int64_t out = w->ndim ? w->shape[0] : 1, in = w->count / out;
         mark_pages(used, file, w->data, w->count * (int64_t)sizeof *w->data);
         if (!w->type) continue;
@@ -509,7 +508,7 @@ static qkv_status drop_pages(const qkv_params *p, const qkv__bytes *file)
 
 qkv_status qkv__bind(qkv_params *p, const qkv__family *f, qkv__weights *w, int64_t d_k, int stored_bits, int wanted_bits)
 {
-    int n = qkv_params_tensors(p);
+    int n = qkv_params_size(p);
     size_t bytes = sizeof(source) * (size_t)n, used_bytes = (size_t)(w->n > n ? w->n : n);
     source *sources = qkv__alloc_zero(bytes);
     bool *used = qkv__alloc_zero(used_bytes); /* tensors, and then weights that are decoded */
@@ -655,7 +654,7 @@ static qkv_status list_quantized(listing *l, const char *name, const qkv_tensor 
 static qkv_status list_weight(listing *l, const qkv_params *p, int i, const qkv__family *f, int64_t d_k)
 {
     char theirs[QKV_NAME_MAX];
-    const qkv_tensor *w = qkv_params_tensor(p, i);
+    const qkv_tensor *w = qkv_params_at(p, i);
     place at = { .all = w->ndim ? w->shape[0] : 1 };
     snprintf(theirs, sizeof theirs, "%s", qkv_params_name(p, i));
     if (f && !place_of(f, p, d_k, i, 0, theirs, &at))
@@ -672,8 +671,8 @@ static qkv_status list_weight(listing *l, const qkv_params *p, int i, const qkv_
 qkv_status qkv__bind_save(const qkv_params *p, const qkv__family *f, int64_t d_k, const char *path)
 {
     listing l = { 0 };
-    qkv_status status = make_listing(&l, 2 * qkv_params_tensors(p));
-    for (int i = 0; i < qkv_params_tensors(p) && !status; i++) status = list_weight(&l, p, i, f, d_k);
+    qkv_status status = make_listing(&l, 2 * qkv_params_size(p));
+    for (int i = 0; i < qkv_params_size(p) && !status; i++) status = list_weight(&l, p, i, f, d_k);
     if (!status) status = qkv__safetensors_write(path, l.n, l.tensors, f ? 1 : 0, &(qkv__note){ "format", "pt" });
     free_listing(&l);
     return status;

@@ -34,7 +34,7 @@ static const qkv__config_key keys[] = {
 /* A member without a row, and a row of another type than its member's, are found by the compiler. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic error "-Wmissing-field-initializers"
-static const qkv_transformer_opts a_value_a_row __attribute__((unused)) = {
+static const qkv_config a_value_a_row __attribute__((unused)) = {
     sizeof a_value_a_row,
 #define QKV_OPTION(...) 0,
 #include <qkv/transformer.def>
@@ -93,7 +93,7 @@ static qkv_status read_word(const char *path, const qkv__config_key *k, const ch
                      k->words[0].word, word ? word : "something else");
 }
 
-static qkv_status read_key(const char *path, const qkv__config_key *k, const qkv__json_value *value, qkv_transformer_opts *o)
+static qkv_status read_key(const char *path, const qkv__config_key *k, const qkv__json_value *value, qkv_config *o)
 {
     void *to = (char *)o + k->at;
     int64_t whole = qkv__json_int(value);
@@ -119,7 +119,7 @@ static qkv_status read_key(const char *path, const qkv__config_key *k, const qkv
     }
 }
 
-qkv_status qkv__keys_read(const char *path, const qkv__config_key *k, const qkv__json_value *config, qkv_transformer_opts *o)
+qkv_status qkv__keys_read(const char *path, const qkv__config_key *k, const qkv__json_value *config, qkv_config *o)
 {
     qkv_status status = QKV_OK;
     for (; k->name && !status; k++) {
@@ -218,11 +218,11 @@ void qkv__quantization_write(int bits, qkv__json_writer *w)
     qkv__json_close(w);
 }
 
-qkv_status qkv__config_read(const char *path, const qkv__json_value *config, qkv_transformer_opts *o, qkv__labels *labels,
+qkv_status qkv__config_read(const char *path, const qkv__json_value *config, qkv_config *o, qkv__labels *labels,
                             qkv__config_extras *extras)
 {
     const char *name;
-    *o = QKV_OPTS(qkv_transformer_opts);
+    *o = QKV_OPTS(qkv_config);
     for (size_t i = 0; (name = qkv__json_key(config, i)); i++)
         if (!is_key(name)) return qkv__fail(QKV_FORMAT, "%s: key \"%.60s\" is unknown", path, name);
     qkv_status status = qkv__keys_read(path, keys, config, o);
@@ -245,7 +245,7 @@ static void put_word(qkv__json_writer *w, const qkv__config_key *k, int value)
     else if (!w->status) w->status = qkv__fail(QKV_UNSUPPORTED, "key \"%s\": there is no word for %d", k->name, value);
 }
 
-void qkv__keys_write(const qkv__config_key *k, const qkv_transformer_opts *o, qkv__json_writer *w)
+void qkv__keys_write(const qkv__config_key *k, const qkv_config *o, qkv__json_writer *w)
 {
     for (; k->name; k++) {
         const void *from = (const char *)o + k->at;
@@ -260,8 +260,8 @@ void qkv__keys_write(const qkv__config_key *k, const qkv_transformer_opts *o, qk
     }
 }
 
-qkv_status qkv__config_write(const char *path, const qkv_transformer_opts *o, const qkv__labels *labels,
-                             const qkv_model_info *info, int bits)
+qkv_status qkv__config_write(const char *path, const qkv_config *o, const qkv__labels *labels, const qkv_model_info *info,
+                             int bits)
 {
     qkv__json_writer w = { .style = QKV__JSON_LINES };
     qkv__json_open_object(&w, NULL);

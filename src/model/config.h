@@ -39,16 +39,16 @@ typedef struct qkv__enum_name {
 typedef struct qkv__config_key {
     const char *name;
     qkv__config_type type;
-    size_t at; /* in qkv_transformer_opts */
+    size_t at; /* in qkv_config */
     const qkv__enum_name *words;
     bool optional; /* when it is missing, or null, the option stays as it is */
 } qkv__config_key;
 
 /* "config.json has this member as that key": its kind is what qkv/transformer.def says; presence is NEEDED or OPTIONAL. */
 #define QKV__KEY(key, member, presence) QKV__WORD_KEY(key, member, presence, NULL)
-#define QKV__WORD_KEY(key, member, presence, words)                                                                     \
-    {                                                                                                                   \
-        key, (qkv__config_type)QKV__KIND_OF_##member, offsetof(qkv_transformer_opts, member), words, QKV__IS_##presence \
+#define QKV__WORD_KEY(key, member, presence, words)                                                           \
+    {                                                                                                         \
+        key, (qkv__config_type)QKV__KIND_OF_##member, offsetof(qkv_config, member), words, QKV__IS_##presence \
     }
 enum { QKV__IS_NEEDED = false, QKV__IS_OPTIONAL = true };
 enum {
@@ -57,11 +57,10 @@ enum {
 };
 
 /* Reads keys up to one without a name. FORMAT for a key that is missing or of another type, UNSUPPORTED for an unknown word. */
-qkv_status qkv__keys_read(const char *path, const qkv__config_key *keys, const qkv__json_value *config,
-                          qkv_transformer_opts *o);
+qkv_status qkv__keys_read(const char *path, const qkv__config_key *keys, const qkv__json_value *config, qkv_config *o);
 
 /* Adds them. */
-void qkv__keys_write(const qkv__config_key *keys, const qkv_transformer_opts *o, qkv__json_writer *w);
+void qkv__keys_write(const qkv__config_key *keys, const qkv_config *o, qkv__json_writer *w);
 
 /* ---- our own config.json ---- */
 #define QKV__OWN_TYPE "qkv"
@@ -79,9 +78,9 @@ typedef struct qkv__config_extras {
 } qkv__config_extras;
 
 /* FORMAT, UNSUPPORTED; IO; MEMORY. */
-qkv_status qkv__config_read(const char *path, const qkv__json_value *config, qkv_transformer_opts *o, qkv__labels *labels,
+qkv_status qkv__config_read(const char *path, const qkv__json_value *config, qkv_config *o, qkv__labels *labels,
                             qkv__config_extras *extras);
-qkv_status qkv__config_write(const char *path, const qkv_transformer_opts *o, const qkv__labels *labels,
-                             const qkv_model_info *info, int bits);
+qkv_status qkv__config_write(const char *path, const qkv_config *o, const qkv__labels *labels, const qkv_model_info *info,
+                             int bits);
 
 #endif

@@ -11,9 +11,9 @@
 #include <stdlib.h>
 
 /* What zero stands for, said as other programs need it. */
-static qkv_transformer_opts settled(const qkv_transformer_opts *given)
+static qkv_config settled(const qkv_config *given)
 {
-    qkv_transformer_opts o = *given;
+    qkv_config o = *given;
     if (!o.kv_heads) o.kv_heads = o.heads;
     if (!o.d_k) o.d_k = o.dim / o.heads;
     if (o.norm_eps == 0) o.norm_eps = 1e-5f;
@@ -21,7 +21,7 @@ static qkv_transformer_opts settled(const qkv_transformer_opts *given)
     return o;
 }
 
-static const char *architecture(const qkv__family *f, const qkv_transformer_opts *o)
+static const char *architecture(const qkv__family *f, const qkv_config *o)
 {
     static const int classifiers[] = { QKV__PART_CLASSIFIER, QKV__PART_TOKENS, QKV__PART_SPANS };
     int parts = o->classes ? classifiers[o->classes_of] : o->head || o->decoder_layers ? QKV__PART_HEAD : 0;
@@ -44,11 +44,10 @@ static void put_ids(const qkv__labels *labels, qkv__json_writer *w)
     qkv_status status = qkv__added_begin(&all, (size_t)labels->n);
     for (int64_t i = 0; i < labels->n && !status; i++) status = qkv__added_set(&all, (size_t)i, labels->names[i], -1);
     if (!status) status = qkv__added_end(&all);
-    for (int64_t i = 0; i < labels->n && !status; i++)
-        all.ids[qkv_tokenizer_find(all.spellings, labels->names[i])] = (int32_t)i;
+    for (int64_t i = 0; i < labels->n && !status; i++) all.ids[qkv_tokenizer_id(all.spellings, labels->names[i])] = (int32_t)i;
     qkv__json_open_object(w, "label2id");
     for (int64_t i = 0; i < labels->n && !status; i++) {
-        int32_t *id = &all.ids[qkv_tokenizer_find(all.spellings, labels->names[i])];
+        int32_t *id = &all.ids[qkv_tokenizer_id(all.spellings, labels->names[i])];
         if (*id >= 0) qkv__json_put_int(w, labels->names[i], *id);
         *id = -1;
     }
@@ -88,7 +87,7 @@ static qkv_status trained_context(const qkv_model *m, int64_t *n)
 }
 
 /* Other programs look for "max_position_embeddings", also where positions are rotary and no weight tells how many there are. */
-static void put_context(const qkv_model *m, const qkv_transformer_opts *o, qkv__json_writer *w)
+static void put_context(const qkv_model *m, const qkv_config *o, qkv__json_writer *w)
 {
     static const char key[] = "max_position_embeddings";
     if (o->positions != QKV_POSITION_ROTARY || !o->decoder_layers || qkv__json_has(w, key)) return;
@@ -101,7 +100,7 @@ static void put_context(const qkv_model *m, const qkv_transformer_opts *o, qkv__
 qkv_status qkv__export_config(const char *path, const qkv__family *f, const qkv_model *m, const qkv__labels *labels)
 {
     int32_t end;
-    const qkv_transformer_opts o = settled(qkv_transformer_options(qkv_model_transformer(m)));
+    const qkv_config o = settled(qkv_transformer_options(qkv_model_transformer(m)));
     const qkv_model_info info = qkv__exported_info(m, &end);
     qkv__json_writer w = { .style = QKV__JSON_LINES, .replaces = true };
     qkv__json_open_object(&w, NULL);

@@ -115,7 +115,7 @@ static void put_names(qkv__json_writer *w, const qkv__special_tokens *f)
 {
     bool is_encoder = !f->t->decoder_layers;
     for (size_t i = 0; i < sizeof token_names / sizeof *token_names; i++)
-        if ((is_encoder || !token_names[i].of_encoder) && qkv_tokenizer_find(f->source, token_names[i].spelling) >= 0)
+        if ((is_encoder || !token_names[i].of_encoder) && qkv_tokenizer_id(f->source, token_names[i].spelling) >= 0)
             qkv__json_put_text(w, token_names[i].key, token_names[i].spelling);
 }
 
@@ -161,14 +161,14 @@ static const char *const *likes_of(const qkv_model_info *info)
 {
     static const char *const translators[] = { "pegasus", "marian" }, *const generators[] = { "llama", "gpt2" },
                              *const encoders[] = { "modernbert", "bert" };
-    if (info->can & QKV_ABILITY_TRANSLATE) return translators;
-    return info->can & QKV_ABILITY_GENERATE ? generators : encoders;
+    if (info->can & QKV_CAN_TRANSLATE) return translators;
+    return info->can & QKV_CAN_GENERATE ? generators : encoders;
 }
 
 qkv_status qkv__refuse_export(const qkv_model *m, const char *type, const char *problem)
 {
     char why[512];
-    const qkv_model_info *info = qkv_model_info_of(m);
+    const qkv_model_info *info = qkv_model_get_info(m);
     const char *const *likes = likes_of(info);
     snprintf(why, sizeof why, "the model cannot be saved as %s, which differs from it: %s", type, problem);
     if (qkv__info_is_published(info)) return qkv__fail(QKV_UNSUPPORTED, "%s", why);
@@ -184,13 +184,13 @@ qkv_status qkv__refuse_export(const qkv_model *m, const char *type, const char *
  * of published models: no number there gives the same scores. */
 qkv_model_info qkv__exported_info(const qkv_model *m, int32_t *end)
 {
-    qkv_model_info info = *qkv_model_info_of(m);
+    qkv_model_info info = *qkv_model_get_info(m);
     if (!qkv__info_is_published(&info)) info.length_penalty = 0;
     const qkv_tokenizer *t = qkv_model_target_tokenizer(m);
-    *end = qkv_tokenizer_find(t, QKV_SPECIAL_END);
-    if (info.begin < 0) info.begin = qkv_tokenizer_find(t, QKV_SPECIAL_START);
-    if (info.pad < 0) info.pad = qkv_tokenizer_find(t, QKV_SPECIAL_PAD);
-    if (info.start < 0 && info.can & QKV_ABILITY_TRANSLATE) info.start = info.begin;
+    *end = qkv_tokenizer_id(t, QKV_SPECIAL_END);
+    if (info.begin < 0) info.begin = qkv_tokenizer_id(t, QKV_SPECIAL_START);
+    if (info.pad < 0) info.pad = qkv_tokenizer_id(t, QKV_SPECIAL_PAD);
+    if (info.start < 0 && info.can & QKV_CAN_TRANSLATE) info.start = info.begin;
     if (!info.n_ends && *end >= 0) info.ends = end, info.n_ends = 1;
     return info;
 }
@@ -201,7 +201,7 @@ static qkv_status export_generation(const qkv_model *m, const char *folder)
     enum { MOST_TRANSLATED = 512, MOST_GENERATED = 128 };
     int32_t end;
     qkv_model_info info = qkv__exported_info(m, &end);
-    if (!info.max_new && !info.max_length) info.max_new = info.can & QKV_ABILITY_TRANSLATE ? MOST_TRANSLATED : MOST_GENERATED;
+    if (!info.max_new && !info.max_length) info.max_new = info.can & QKV_CAN_TRANSLATE ? MOST_TRANSLATED : MOST_GENERATED;
     info.context = 0;
     info.summary = (qkv_summary_params){ 0 };
     qkv__json_writer w = { .style = QKV__JSON_LINES, .replaces = true };
@@ -215,7 +215,7 @@ qkv_status qkv__export_folder(const qkv_model *m, const char *folder)
 {
     qkv_status status = QKV_OK;
     const qkv_tokenizer *source = qkv_model_source_tokenizer(m), *target = qkv_model_target_tokenizer(m);
-    int decodes = qkv_model_info_of(m)->can & (QKV_ABILITY_TRANSLATE | QKV_ABILITY_GENERATE);
+    int decodes = qkv_model_get_info(m)->can & (QKV_CAN_TRANSLATE | QKV_CAN_GENERATE);
     if (is_trained_here(source) && is_trained_here(target)) status = export_tokenizers(m, folder);
     if (!status && decodes) status = export_generation(m, folder);
     return status;

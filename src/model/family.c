@@ -83,7 +83,7 @@ qkv_status qkv__unsupported(const qkv__published *p, const char *key, const char
     return status;
 }
 
-qkv_status qkv__read_keys(const qkv__published *p, const qkv__config_key *keys, qkv_transformer_opts *o)
+qkv_status qkv__read_keys(const qkv__published *p, const qkv__config_key *keys, qkv_config *o)
 {
     for (const qkv__config_key *k = keys; k->name; k++) qkv__value(p, k->name);
     return qkv__keys_read(p->path, keys, p->config, o);
@@ -110,9 +110,9 @@ qkv_status qkv__count_labels(const qkv__published *p, int64_t *n)
     return QKV_OK;
 }
 
-bool qkv__classifies_texts(const qkv_transformer_opts *o) { return o->classes && !o->classes_of; }
+bool qkv__classifies_texts(const qkv_config *o) { return o->classes && !o->classes_of; }
 
-qkv_status qkv__read_classes(const qkv__published *p, int parts, qkv_transformer_opts *o)
+qkv_status qkv__read_classes(const qkv__published *p, int parts, qkv_config *o)
 {
     if (parts & QKV__PART_SPANS) {
         o->classes = 2;
@@ -123,7 +123,7 @@ qkv_status qkv__read_classes(const qkv__published *p, int parts, qkv_transformer
     return qkv__count_labels(p, &o->classes);
 }
 
-static const char *has_more(const qkv_transformer_opts *o)
+static const char *has_more(const qkv_config *o)
 {
     if (o->window) return "its layers see the whole text, without windows";
     if (o->qk_norm) return "its queries and keys have no norms";
@@ -135,7 +135,7 @@ static const char *has_more(const qkv_transformer_opts *o)
     return o->rotary_width ? "all numbers of its queries and keys turn" : NULL;
 }
 
-const char *qkv__has_besides(const qkv_transformer_opts *o)
+const char *qkv__has_besides(const qkv_config *o)
 {
     if (o->ngrams) return "its classifier has no naive Bayes: train with --ngrams 0";
     if (o->relative_buckets) return "its scores have no bias by distance";
@@ -145,7 +145,7 @@ const char *qkv__has_besides(const qkv_transformer_opts *o)
     return o->shared_layers ? "its layers have weights of their own" : has_more(o);
 }
 
-const char *qkv__leaves_out(const qkv_transformer_opts *o)
+const char *qkv__leaves_out(const qkv_config *o)
 {
     if (o->no_first_norm) return "its first layer has a norm before attention too";
     if (o->no_norm_bias && o->norm == QKV_NORM_LAYER) return "its norms have biases";
@@ -153,7 +153,7 @@ const char *qkv__leaves_out(const qkv_transformer_opts *o)
     return o->pooler == QKV_POOLER_HEAD ? "its classifier does not read its head" : qkv__has_besides(o);
 }
 
-bool qkv__heads_are_alike(const qkv_transformer_opts *o)
+bool qkv__heads_are_alike(const qkv_config *o)
 {
     return (!o->kv_heads || o->kv_heads == o->heads) && (!o->d_k || o->d_k * o->heads == o->dim);
 }
@@ -201,7 +201,7 @@ static qkv_status check_flags(const qkv__published *p)
     return QKV_OK;
 }
 
-qkv_status qkv__family_read(const qkv__family *f, const qkv__published *p, qkv_transformer_opts *o)
+qkv_status qkv__family_read(const qkv__family *f, const qkv__published *p, qkv_config *o)
 {
     int parts = 0;
     *o = f->options;

@@ -58,13 +58,13 @@ typedef struct qkv__family {
     const qkv__config_key *keys;
     const qkv__fixed *fixed;
     const char *classifier, *head; /* a tensor that tells that a model has one, whatever its architecture */
-    qkv_transformer_opts options;  /* that every model of the family has */
+    qkv_config options;            /* that every model of the family has */
     bool renumbers_pieces;         /* its ids are not those of its SentencePiece file, which alone is refused */
-    qkv_status (*read)(const qkv__published *p, int parts, qkv_transformer_opts *o); /* what the keys do not say alone */
-    void (*write)(const qkv_transformer_opts *o, qkv__json_writer *w);               /* the inverse; writes after the keys */
-    const char *(*missing)(const qkv_transformer_opts *o); /* why a model cannot be written as this family; NULL: it can */
+    qkv_status (*read)(const qkv__published *p, int parts, qkv_config *o); /* what the keys do not say alone */
+    void (*write)(const qkv_config *o, qkv__json_writer *w);               /* the inverse; writes after the keys */
+    const char *(*missing)(const qkv_config *o); /* why a model cannot be written as this family; NULL: it can */
     /* The one of several with this type that a config is of, or a model with these options; NULL: there is only this. */
-    const struct qkv__family *(*variant)(const qkv__published *p, const qkv_transformer_opts *o);
+    const struct qkv__family *(*variant)(const qkv__published *p, const qkv_config *o);
 } qkv__family;
 
 extern const qkv__family qkv__marian, qkv__pegasus, qkv__bart, qkv__mbart, qkv__m2m_100, qkv__t5, qkv__mt5, qkv__umt5,
@@ -84,7 +84,7 @@ const char *qkv__family_names(void);
 qkv_status qkv__family_check_keys(const qkv__family *f, const qkv__published *p);
 
 /* The options of a published model. The errors of qkv_model_load(). */
-qkv_status qkv__family_read(const qkv__family *f, const qkv__published *p, qkv_transformer_opts *o);
+qkv_status qkv__family_read(const qkv__family *f, const qkv__published *p, qkv_config *o);
 
 /* The n-th name that our weight may have, and how it lies there; false after the last. */
 bool qkv__family_place(const qkv__family *f, const char *ours, int n, char theirs[QKV_NAME_MAX], qkv__rename *how);
@@ -98,58 +98,58 @@ extern const qkv__rename qkv__llama_others[];
 extern const char *const qkv__llama_ignored[];
 const qkv__json_value *qkv__value(const qkv__published *p, const char *key); /* which counts as read */
 const qkv__json_value *qkv__get(const qkv__published *p, const char *key);   /* the same; NULL for null too */
-qkv_status qkv__read_keys(const qkv__published *p, const qkv__config_key *keys, qkv_transformer_opts *o);
+qkv_status qkv__read_keys(const qkv__published *p, const qkv__config_key *keys, qkv_config *o);
 bool qkv__is_true(const qkv__published *p, const char *key, bool missing);
 qkv_status qkv__unsupported(const qkv__published *p, const char *key, const char *supported);
 bool qkv__has_tensor(const qkv__published *p, const qkv__family *f, const char *name); /* with its prefix or without */
 
 /* Rotary positions as "rope_scaling" or, in newer files, "rope_parameters" have them, where the base is too, maybe in an object
  * for each kind of layers; `layers` names those that see everything, NULL: there is one kind. */
-qkv_status qkv__read_rotary(const qkv__published *p, const char *layers, qkv_transformer_opts *o);
-void qkv__write_rotary(const qkv_transformer_opts *o, qkv__json_writer *w);
+qkv_status qkv__read_rotary(const qkv__published *p, const char *layers, qkv_config *o);
+void qkv__write_rotary(const qkv_config *o, qkv__json_writer *w);
 
 /* LongRoPE's lists of numbers, which options cannot hold; nothing where a model has none. */
 qkv_status qkv__read_divisors(const qkv__published *p, qkv_params *params, qkv_transformer *m);
 void qkv__write_divisors(const qkv_transformer *m, qkv__json_writer *w);
 
 /* The part of a head that turns, a number at most 1 that `key` has. */
-qkv_status qkv__read_rotary_part(const qkv__published *p, const char *key, qkv_transformer_opts *o);
+qkv_status qkv__read_rotary_part(const qkv__published *p, const char *key, qkv_config *o);
 
 /* "sliding_window", and "layer_types" where it is; else the layers that o names have it. And "layer_types" alone, of a window
  * that o has already. */
-qkv_status qkv__read_window(const qkv__published *p, qkv_transformer_opts *o);
-void qkv__write_window(const qkv_transformer_opts *o, qkv__json_writer *w);
-void qkv__put_window(const qkv_transformer_opts *o, qkv__json_writer *w); /* without "layer_types" */
-qkv_status qkv__read_layer_types(const qkv__published *p, qkv_transformer_opts *o);
-void qkv__write_layer_types(const qkv_transformer_opts *o, qkv__json_writer *w);
+qkv_status qkv__read_window(const qkv__published *p, qkv_config *o);
+void qkv__write_window(const qkv_config *o, qkv__json_writer *w);
+void qkv__put_window(const qkv_config *o, qkv__json_writer *w); /* without "layer_types" */
+qkv_status qkv__read_layer_types(const qkv__published *p, qkv_config *o);
+void qkv__write_layer_types(const qkv_config *o, qkv__json_writer *w);
 
 /* What most families have and a model leaves out, or has and they do not, as qkv__family.missing says it; NULL: nothing. And
  * only what they do not have. */
-const char *qkv__leaves_out(const qkv_transformer_opts *o);
-const char *qkv__has_besides(const qkv_transformer_opts *o);
+const char *qkv__leaves_out(const qkv_config *o);
+const char *qkv__has_besides(const qkv_config *o);
 
 /* Whether all heads have keys and values of their own, and share the width of the model. */
-bool qkv__heads_are_alike(const qkv_transformer_opts *o);
+bool qkv__heads_are_alike(const qkv_config *o);
 
 /* Of Marian, which BART has too: the keys of both stacks that must be alike, and its flags; the names within a layer. */
 extern const qkv__rename qkv__marian_layer[];
-qkv_status qkv__marian_read(const qkv__published *p, int parts, qkv_transformer_opts *o);
-void qkv__marian_write(const qkv_transformer_opts *o, qkv__json_writer *w);
+qkv_status qkv__marian_read(const qkv__published *p, int parts, qkv_config *o);
+void qkv__marian_write(const qkv_config *o, qkv__json_writer *w);
 
 /* Of BERT, which its relatives have too: its names within a layer, the head and the classes; positions that begin after the
  * padding's; what stands in the way of every encoder of this kind. */
 extern const qkv__rename qkv__bert_layer[];
-qkv_status qkv__bert_read_parts(const qkv__published *p, int parts, qkv_transformer_opts *o);
-qkv_status qkv__bert_skip_padding(const qkv__published *p, qkv_transformer_opts *o);
-void qkv__bert_write_tied(const qkv_transformer_opts *o, qkv__json_writer *w);
-void qkv__bert_write_skipped(const qkv_transformer_opts *o, qkv__json_writer *w);
-const char *qkv__not_bert(const qkv_transformer_opts *o);
+qkv_status qkv__bert_read_parts(const qkv__published *p, int parts, qkv_config *o);
+qkv_status qkv__bert_skip_padding(const qkv__published *p, qkv_config *o);
+void qkv__bert_write_tied(const qkv_config *o, qkv__json_writer *w);
+void qkv__bert_write_skipped(const qkv_config *o, qkv__json_writer *w);
+const char *qkv__not_bert(const qkv_config *o);
 
 /* Whether a model has a classifier of whole texts, which most families give a pooler of its own. */
-bool qkv__classifies_texts(const qkv_transformer_opts *o);
+bool qkv__classifies_texts(const qkv_config *o);
 
 /* The classes of the classifier that these parts are, and what they are of; none without one. */
-qkv_status qkv__read_classes(const qkv__published *p, int parts, qkv_transformer_opts *o);
+qkv_status qkv__read_classes(const qkv__published *p, int parts, qkv_config *o);
 
 /* How many classes the config names: the size of id2label, or num_labels, or 2. FORMAT for none. */
 qkv_status qkv__count_labels(const qkv__published *p, int64_t *n);

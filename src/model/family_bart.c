@@ -57,7 +57,7 @@ static const char *const ignored[] = { "*.embed_positions.weight*", "*.embed_tok
 enum { FIRST_POSITION = 2 };
 
 /* What stands in the way of all three; each has a norm of the embeddings or none. */
-static const char *not_any(const qkv_transformer_opts *o, bool embed_norm, bool pre_norm)
+static const char *not_any(const qkv_config *o, bool embed_norm, bool pre_norm)
 {
     if (!o->encoder_layers || !o->decoder_layers) return "it has an encoder and a decoder";
     if (o->first_position != FIRST_POSITION) return "its first position is 2";
@@ -76,17 +76,17 @@ static const char *not_any(const qkv_transformer_opts *o, bool embed_norm, bool 
     return o->token_types || o->head ? "it has no token types and no head" : qkv__leaves_out(o);
 }
 
-static const char *not_bart(const qkv_transformer_opts *o)
+static const char *not_bart(const qkv_config *o)
 {
     return o->positions != QKV_POSITION_LEARNED ? "its positions are learned" : not_any(o, true, false);
 }
 
-static const char *not_mbart(const qkv_transformer_opts *o)
+static const char *not_mbart(const qkv_config *o)
 {
     return o->positions != QKV_POSITION_LEARNED ? "its positions are learned" : not_any(o, true, true);
 }
 
-static const char *not_m2m_100(const qkv_transformer_opts *o)
+static const char *not_m2m_100(const qkv_config *o)
 {
     if (o->positions != QKV_POSITION_SINUSOID_FAIRSEQ) return "its positions are sinusoids of fairseq";
     if (o->classes) return "it has no classifier";
@@ -94,7 +94,7 @@ static const char *not_m2m_100(const qkv_transformer_opts *o)
 }
 
 /* Its classifier reads the decoder's state at the last </s>, the last token of every text. */
-static qkv_status read_bart(const qkv__published *p, int parts, qkv_transformer_opts *o)
+static qkv_status read_bart(const qkv__published *p, int parts, qkv_config *o)
 {
     qkv_status status = qkv__marian_read(p, parts, o);
     if (!status) status = qkv__read_classes(p, parts, o);

@@ -40,14 +40,14 @@ const qkv__rename qkv__bert_layer[] = {
 };
 
 /* A head fills in words; a classifier has classes. */
-qkv_status qkv__bert_read_parts(const qkv__published *p, int parts, qkv_transformer_opts *o)
+qkv_status qkv__bert_read_parts(const qkv__published *p, int parts, qkv_config *o)
 {
     o->head = o->output_bias = (parts & QKV__PART_HEAD) != 0;
     o->untied = o->head && !qkv__is_true(p, "tie_word_embeddings", true);
     return qkv__read_classes(p, parts, o);
 }
 
-void qkv__bert_write_tied(const qkv_transformer_opts *o, qkv__json_writer *w)
+void qkv__bert_write_tied(const qkv_config *o, qkv__json_writer *w)
 {
     qkv__json_put_bool(w, "tie_word_embeddings", !o->untied);
 }
@@ -77,7 +77,7 @@ static const char *const bert_ignored[] = { "*embeddings.position_ids",  "*embed
                                             "cls.predictions.decoder.*", "cls.predictions.bias",
                                             "cls.seq_relationship.*",    NULL };
 
-static qkv_status read_bert(const qkv__published *p, int parts, qkv_transformer_opts *o)
+static qkv_status read_bert(const qkv__published *p, int parts, qkv_config *o)
 {
     qkv_status status = qkv__bert_read_parts(p, parts, o);
     if (qkv__classifies_texts(o) || qkv__has_tensor(p, &qkv__bert, "bert.pooler.dense.weight")) o->pooler = QKV_POOLER_TANH;
@@ -85,7 +85,7 @@ static qkv_status read_bert(const qkv__published *p, int parts, qkv_transformer_
 }
 
 /* What stands in the way of every encoder of this kind. */
-const char *qkv__not_bert(const qkv_transformer_opts *o)
+const char *qkv__not_bert(const qkv_config *o)
 {
     if (!o->encoder_layers || o->decoder_layers) return "it has an encoder alone";
     if (o->positions != QKV_POSITION_LEARNED) return "its positions are learned";
@@ -102,7 +102,7 @@ const char *qkv__not_bert(const qkv_transformer_opts *o)
     return qkv__leaves_out(o);
 }
 
-static const char *not_quite_bert(const qkv_transformer_opts *o)
+static const char *not_quite_bert(const qkv_config *o)
 {
     const char *problem = qkv__not_bert(o);
     if (problem) return problem;
@@ -154,7 +154,7 @@ static const char *const roberta_ignored[] = { "*embeddings.position_ids", "*emb
                                                "lm_head.decoder.*",        "lm_head.bias",
                                                "*pooler.dense.*",          NULL };
 
-qkv_status qkv__bert_skip_padding(const qkv__published *p, qkv_transformer_opts *o)
+qkv_status qkv__bert_skip_padding(const qkv__published *p, qkv_config *o)
 {
     const qkv__json_value *pad = qkv__get(p, "pad_token_id");
     int64_t padding = pad ? qkv__json_int(pad) : 1;
@@ -165,7 +165,7 @@ qkv_status qkv__bert_skip_padding(const qkv__published *p, qkv_transformer_opts 
     return QKV_OK;
 }
 
-static qkv_status read_roberta(const qkv__published *p, int parts, qkv_transformer_opts *o)
+static qkv_status read_roberta(const qkv__published *p, int parts, qkv_config *o)
 {
     qkv_status status = qkv__bert_skip_padding(p, o);
     if (!status) status = qkv__bert_read_parts(p, parts, o);
@@ -175,14 +175,14 @@ static qkv_status read_roberta(const qkv__published *p, int parts, qkv_transform
     return status;
 }
 
-void qkv__bert_write_skipped(const qkv_transformer_opts *o, qkv__json_writer *w)
+void qkv__bert_write_skipped(const qkv_config *o, qkv__json_writer *w)
 {
     qkv__bert_write_tied(o, w);
     qkv__json_put_int(w, "pad_token_id", o->first_position - 1);
     qkv__json_put_int(w, "max_position_embeddings", o->max_positions + o->first_position);
 }
 
-static const char *not_roberta(const qkv_transformer_opts *o)
+static const char *not_roberta(const qkv_config *o)
 {
     const char *problem = qkv__not_bert(o);
     if (problem) return problem;
@@ -246,13 +246,13 @@ static const qkv__rename distilbert_others[] = {
 };
 static const char *const distilbert_ignored[] = { "*embeddings.position_ids", "vocab_projector.weight", NULL };
 
-static qkv_status read_distilbert(const qkv__published *p, int parts, qkv_transformer_opts *o)
+static qkv_status read_distilbert(const qkv__published *p, int parts, qkv_config *o)
 {
     if (parts & QKV__PART_CLASSIFIER) o->pooler = QKV_POOLER_RELU;
     return qkv__bert_read_parts(p, parts, o);
 }
 
-static const char *not_distilbert(const qkv_transformer_opts *o)
+static const char *not_distilbert(const qkv_config *o)
 {
     const char *problem = qkv__not_bert(o);
     if (problem) return problem;

@@ -21,9 +21,9 @@ static const qkv__fixed fixed[] = { { "position_embedding_type", 0, "absolute" }
                                     { NULL, 0, NULL } };
 
 /* What stands in the way of both. */
-static const char *not_narrow(const qkv_transformer_opts *o)
+static const char *not_narrow(const qkv_config *o)
 {
-    qkv_transformer_opts plain = *o;
+    qkv_config plain = *o;
     plain.embed_dim = plain.shared_layers = 0;
     plain.pooler = QKV_POOLER_NONE;
     if (o->first_position) return "its first position is 0";
@@ -56,7 +56,7 @@ static const qkv__rename electra_others[] = {
 static const char *const electra_ignored[] = { "*embeddings.position_ids", "discriminator_predictions.*",
                                                "generator_lm_head.weight", NULL };
 
-static qkv_status read_electra(const qkv__published *p, int parts, qkv_transformer_opts *o)
+static qkv_status read_electra(const qkv__published *p, int parts, qkv_config *o)
 {
     if (o->embed_dim == o->dim) o->embed_dim = 0;
     qkv_status status = qkv__bert_read_parts(p, parts, o);
@@ -65,13 +65,13 @@ static qkv_status read_electra(const qkv__published *p, int parts, qkv_transform
     return status;
 }
 
-static void write_electra(const qkv_transformer_opts *o, qkv__json_writer *w)
+static void write_electra(const qkv_config *o, qkv__json_writer *w)
 {
     qkv__bert_write_tied(o, w);
     qkv__json_put_int(w, "embedding_size", o->embed_dim ? o->embed_dim : o->dim);
 }
 
-static const char *not_electra(const qkv_transformer_opts *o)
+static const char *not_electra(const qkv_config *o)
 {
     const char *problem = not_narrow(o);
     if (problem) return problem;
@@ -137,7 +137,7 @@ static const char *const albert_ignored[] = {
     "*embeddings.position_ids", "predictions.decoder.*", "predictions.bias", "sop_classifier.*", "*pooler.*", NULL
 };
 
-static qkv_status read_albert(const qkv__published *p, int parts, qkv_transformer_opts *o)
+static qkv_status read_albert(const qkv__published *p, int parts, qkv_config *o)
 {
     static const char *const ones[] = { "num_hidden_groups", "inner_group_num" };
     for (int i = 0; i < 2; i++) {
@@ -149,14 +149,14 @@ static qkv_status read_albert(const qkv__published *p, int parts, qkv_transforme
     return status;
 }
 
-static void write_albert(const qkv_transformer_opts *o, qkv__json_writer *w)
+static void write_albert(const qkv_config *o, qkv__json_writer *w)
 {
     qkv__bert_write_tied(o, w);
     qkv__json_put_int(w, "num_hidden_groups", 1);
     qkv__json_put_int(w, "inner_group_num", 1);
 }
 
-static const char *not_albert(const qkv_transformer_opts *o)
+static const char *not_albert(const qkv_config *o)
 {
     const char *problem = not_narrow(o);
     if (problem) return problem;

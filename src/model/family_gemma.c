@@ -59,7 +59,7 @@ static const qkv__rename others[] = {
 
 /* ---- reading ---- */
 
-static qkv_status read_gemma(const qkv__published *p, int parts, qkv_transformer_opts *o)
+static qkv_status read_gemma(const qkv__published *p, int parts, qkv_config *o)
 {
     (void)parts;
     o->untied = !qkv__is_true(p, "tie_word_embeddings", true);
@@ -67,7 +67,7 @@ static qkv_status read_gemma(const qkv__published *p, int parts, qkv_transformer
 }
 
 /* "query_pre_attn_scalar" is what scores are divided by, squared. */
-static qkv_status read_scale(const qkv__published *p, qkv_transformer_opts *o)
+static qkv_status read_scale(const qkv__published *p, qkv_config *o)
 {
     const qkv__json_value *divisor = qkv__get(p, "query_pre_attn_scalar");
     double by = divisor ? qkv__json_number(divisor) : 256, width = (double)o->d_k;
@@ -77,7 +77,7 @@ static qkv_status read_scale(const qkv__published *p, qkv_transformer_opts *o)
     return QKV_OK;
 }
 
-static qkv_status read_gemma2(const qkv__published *p, int parts, qkv_transformer_opts *o)
+static qkv_status read_gemma2(const qkv__published *p, int parts, qkv_config *o)
 {
     qkv_status status = qkv__read_keys(p, cap_keys, o);
     if (qkv__json_is_null(qkv__value(p, "attn_logit_softcapping"))) o->score_cap = 0;
@@ -88,7 +88,7 @@ static qkv_status read_gemma2(const qkv__published *p, int parts, qkv_transforme
     return status ? status : qkv__read_window(p, o);
 }
 
-static qkv_status read_gemma3(const qkv__published *p, int parts, qkv_transformer_opts *o)
+static qkv_status read_gemma3(const qkv__published *p, int parts, qkv_config *o)
 {
     const qkv__json_value *every = qkv__get(p, "sliding_window_pattern");
     const qkv__json_value *local = qkv__json_get(qkv__get(p, "rope_parameters"), "sliding_attention");
@@ -105,7 +105,7 @@ static qkv_status read_gemma3(const qkv__published *p, int parts, qkv_transforme
 
 /* ---- writing ---- */
 
-static void write_gemma(const qkv_transformer_opts *o, qkv__json_writer *w)
+static void write_gemma(const qkv_config *o, qkv__json_writer *w)
 {
     qkv__json_put_text(w, "hidden_act", "gelu_pytorch_tanh");
     qkv__json_put_bool(w, "tie_word_embeddings", !o->untied);
@@ -119,7 +119,7 @@ static void put_cap(qkv__json_writer *w, const char *key, float cap)
 }
 
 /* The divisor is a whole number where it was one. */
-static void write_gemma2(const qkv_transformer_opts *o, qkv__json_writer *w)
+static void write_gemma2(const qkv_config *o, qkv__json_writer *w)
 {
     static const char key[] = "query_pre_attn_scalar";
     double scale = (double)o->attention_scale, by = o->attention_scale == 0 ? (double)o->d_k : 1 / (scale * scale);
@@ -131,7 +131,7 @@ static void write_gemma2(const qkv_transformer_opts *o, qkv__json_writer *w)
     put_cap(w, "final_logit_softcapping", o->logit_cap);
 }
 
-static void write_gemma3(const qkv_transformer_opts *o, qkv__json_writer *w)
+static void write_gemma3(const qkv_config *o, qkv__json_writer *w)
 {
     float base = o->local_rotary_base == 0 ? o->rotary_base : o->local_rotary_base;
     write_gemma2(o, w);
@@ -139,7 +139,7 @@ static void write_gemma3(const qkv_transformer_opts *o, qkv__json_writer *w)
     qkv__json_put_int(w, "sliding_window_pattern", o->full_every ? o->full_every : 6);
 }
 
-static const char *not_gemma(const qkv_transformer_opts *o)
+static const char *not_gemma(const qkv_config *o)
 {
     if (!o->decoder_layers || o->encoder_layers) return "it has a decoder alone";
     if (o->positions != QKV_POSITION_ROTARY) return "its positions are rotary";
@@ -152,9 +152,9 @@ static const char *not_gemma(const qkv_transformer_opts *o)
     return o->classes ? "it has no classifier" : qkv__leaves_out(o);
 }
 
-static const char *not_gemma2(const qkv_transformer_opts *o)
+static const char *not_gemma2(const qkv_config *o)
 {
-    qkv_transformer_opts plain = *o;
+    qkv_config plain = *o;
     if (!o->post_norm) return "its sub-layers have norms behind them too (post_norm)";
     if (o->qk_norm) return "its queries and keys have no norms";
     plain.post_norm = 0;
@@ -163,9 +163,9 @@ static const char *not_gemma2(const qkv_transformer_opts *o)
     return not_gemma(&plain);
 }
 
-static const char *not_gemma3(const qkv_transformer_opts *o)
+static const char *not_gemma3(const qkv_config *o)
 {
-    qkv_transformer_opts plain = *o;
+    qkv_config plain = *o;
     if (!o->qk_norm) return "its queries and keys have norms (qk_norm)";
     plain.qk_norm = 0;
     plain.local_rotary_base = 0;

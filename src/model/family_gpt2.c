@@ -40,7 +40,7 @@ static const qkv__rename others[] = {
 };
 static const char *const ignored[] = { "*.attn.bias", "*.attn.masked_bias", "lm_head.weight", NULL };
 
-static qkv_status read_gpt2(const qkv__published *p, int parts, qkv_transformer_opts *o)
+static qkv_status read_gpt2(const qkv__published *p, int parts, qkv_config *o)
 {
     (void)parts;
     if (!qkv__get(p, "n_inner") && __builtin_mul_overflow(o->dim, 4, &o->d_ff))
@@ -49,13 +49,13 @@ static qkv_status read_gpt2(const qkv__published *p, int parts, qkv_transformer_
     return QKV_OK;
 }
 
-static void write_gpt2(const qkv_transformer_opts *o, qkv__json_writer *w)
+static void write_gpt2(const qkv_config *o, qkv__json_writer *w)
 {
     qkv__json_put_bool(w, "tie_word_embeddings", !o->untied);
     qkv__json_put_real(w, "embd_pdrop", (double)o->dropout, QKV__JSON_FLOAT);
 }
 
-static const char *missing(const qkv_transformer_opts *o)
+static const char *missing(const qkv_config *o)
 {
     if (!o->decoder_layers || o->encoder_layers) return "it has a decoder alone";
     if (o->positions != QKV_POSITION_LEARNED || o->first_position) return "its positions are learned, from 0 on";

@@ -41,7 +41,7 @@ static const qkv__rename others[] = {
 static const char *const ignored[] = { "*.attention.bias", "*.attention.masked_bias", "*.rotary_emb.inv_freq",
                                        "embed_out.weight", NULL };
 
-static qkv_status read_gpt_neox(const qkv__published *p, int parts, qkv_transformer_opts *o)
+static qkv_status read_gpt_neox(const qkv__published *p, int parts, qkv_config *o)
 {
     (void)parts;
     static const qkv__config_key newer_key[] = { QKV__KEY("rope_theta", rotary_base, OPTIONAL), { NULL, 0, 0, NULL, false } };
@@ -52,7 +52,7 @@ static qkv_status read_gpt_neox(const qkv__published *p, int parts, qkv_transfor
     return status ? status : qkv__read_rotary_part(p, "rotary_pct", o);
 }
 
-static void write_gpt_neox(const qkv_transformer_opts *o, qkv__json_writer *w)
+static void write_gpt_neox(const qkv_config *o, qkv__json_writer *w)
 {
     double part = o->rotary_width ? (double)o->rotary_width / (double)o->d_k : 1;
     qkv__json_put_real(w, "rotary_pct", part, QKV__JSON_FLOAT);
@@ -61,9 +61,9 @@ static void write_gpt_neox(const qkv_transformer_opts *o, qkv__json_writer *w)
 }
 
 /* But for positions and the order of its sub-layers, what GPT-2 has. */
-static const char *not_gpt_neox(const qkv_transformer_opts *o)
+static const char *not_gpt_neox(const qkv_config *o)
 {
-    qkv_transformer_opts plain = *o;
+    qkv_config plain = *o;
     if (o->positions != QKV_POSITION_ROTARY) return "its positions are rotary";
     if (o->rotary_scaling == QKV_ROTARY_LONG) return "its rotary frequencies have no divisors of their own (longrope)";
     plain.positions = QKV_POSITION_LEARNED;

@@ -53,7 +53,7 @@ const qkv__rename qkv__llama_others[] = {
 };
 const char *const qkv__llama_ignored[] = { "*.rotary_emb.inv_freq", "lm_head.weight", NULL };
 
-static qkv_status read_llama(const qkv__published *p, int parts, qkv_transformer_opts *o)
+static qkv_status read_llama(const qkv__published *p, int parts, qkv_config *o)
 {
     (void)parts;
     bool attention = qkv__is_true(p, "attention_bias", false), inner = qkv__is_true(p, "mlp_bias", false);
@@ -63,14 +63,14 @@ static qkv_status read_llama(const qkv__published *p, int parts, qkv_transformer
     return qkv__read_rotary(p, NULL, o);
 }
 
-static qkv_status read_mistral(const qkv__published *p, int parts, qkv_transformer_opts *o)
+static qkv_status read_mistral(const qkv__published *p, int parts, qkv_config *o)
 {
     qkv_status status = read_llama(p, parts, o);
     return status ? status : qkv__read_window(p, o);
 }
 
 /* The first layers see everything, and all of them where no window is asked for. */
-static qkv_status read_qwen_window(const qkv__published *p, qkv_transformer_opts *o)
+static qkv_status read_qwen_window(const qkv__published *p, qkv_config *o)
 {
     static const qkv__config_key key[] = { QKV__KEY("max_window_layers", window_from, OPTIONAL), { NULL, 0, 0, NULL, false } };
     if (!qkv__is_true(p, "use_sliding_window", false)) return QKV_OK;
@@ -80,14 +80,14 @@ static qkv_status read_qwen_window(const qkv__published *p, qkv_transformer_opts
     return status ? status : qkv__read_window(p, o);
 }
 
-static qkv_status read_qwen2(const qkv__published *p, int parts, qkv_transformer_opts *o)
+static qkv_status read_qwen2(const qkv__published *p, int parts, qkv_config *o)
 {
     qkv_status status = read_llama(p, parts, o);
     o->no_bias = o->qkv_bias = 1;
     return status ? status : read_qwen_window(p, o);
 }
 
-static qkv_status read_qwen3(const qkv__published *p, int parts, qkv_transformer_opts *o)
+static qkv_status read_qwen3(const qkv__published *p, int parts, qkv_config *o)
 {
     (void)parts;
     if (qkv__is_true(p, "attention_bias", false)) return qkv__unsupported(p, "attention_bias", "false");
@@ -96,7 +96,7 @@ static qkv_status read_qwen3(const qkv__published *p, int parts, qkv_transformer
     return status ? status : read_qwen_window(p, o);
 }
 
-static void write_llama(const qkv_transformer_opts *o, qkv__json_writer *w)
+static void write_llama(const qkv_config *o, qkv__json_writer *w)
 {
     qkv__json_put_int(w, "num_key_value_heads", o->kv_heads ? o->kv_heads : o->heads);
     qkv__json_put_int(w, "head_dim", o->d_k ? o->d_k : o->dim / o->heads);
@@ -108,13 +108,13 @@ static void write_llama(const qkv_transformer_opts *o, qkv__json_writer *w)
     qkv__write_rotary(o, w);
 }
 
-static void write_mistral(const qkv_transformer_opts *o, qkv__json_writer *w)
+static void write_mistral(const qkv_config *o, qkv__json_writer *w)
 {
     write_llama(o, w);
     qkv__put_window(o, w);
 }
 
-static void write_qwen(const qkv_transformer_opts *o, qkv__json_writer *w)
+static void write_qwen(const qkv_config *o, qkv__json_writer *w)
 {
     write_llama(o, w);
     qkv__write_window(o, w);
@@ -122,7 +122,7 @@ static void write_qwen(const qkv_transformer_opts *o, qkv__json_writer *w)
     qkv__json_put_int(w, "max_window_layers", o->window ? o->window_from : o->decoder_layers);
 }
 
-static const char *not_llama(const qkv_transformer_opts *o)
+static const char *not_llama(const qkv_config *o)
 {
     if (!o->decoder_layers || o->encoder_layers) return "it has a decoder alone";
     if (o->positions != QKV_POSITION_ROTARY) return "its positions are rotary";
@@ -134,32 +134,32 @@ static const char *not_llama(const qkv_transformer_opts *o)
     return o->classes ? "it has no classifier" : qkv__leaves_out(o);
 }
 
-static const char *no_biases(const qkv_transformer_opts *o)
+static const char *no_biases(const qkv_config *o)
 {
     const char *problem = not_llama(o);
     return problem ? problem : o->qkv_bias && o->no_bias ? "its queries, keys and values have no bias of their own" : NULL;
 }
 
 /* Every layer of it has a window, or none. */
-static const char *not_mistral(const qkv_transformer_opts *o)
+static const char *not_mistral(const qkv_config *o)
 {
-    qkv_transformer_opts plain = *o;
+    qkv_config plain = *o;
     if (o->window && (o->window_from || o->full_every)) return "all of its layers have a window, or none";
     plain.window = 0;
     return no_biases(&plain);
 }
 
-static const char *not_qwen2(const qkv_transformer_opts *o)
+static const char *not_qwen2(const qkv_config *o)
 {
-    qkv_transformer_opts plain = *o;
+    qkv_config plain = *o;
     plain.window = 0;
     const char *problem = not_llama(&plain);
     return problem ? problem : !o->no_bias || !o->qkv_bias ? "only its queries, keys and values have a bias" : NULL;
 }
 
-static const char *not_qwen3(const qkv_transformer_opts *o)
+static const char *not_qwen3(const qkv_config *o)
 {
-    qkv_transformer_opts plain = *o;
+    qkv_config plain = *o;
     if (!o->qk_norm) return "its queries and keys have norms (qk_norm)";
     if (!o->no_bias || o->qkv_bias) return "its layers have no biases";
     plain.window = plain.qk_norm = 0;

@@ -66,7 +66,7 @@ static qkv_status same(const qkv__published *p, const char *a, const char *b)
     return qkv__fail(QKV_UNSUPPORTED, "%s: keys \"%s\" and \"%s\": only equal ones are supported", p->path, a, b);
 }
 
-qkv_status qkv__marian_read(const qkv__published *p, int parts, qkv_transformer_opts *o)
+qkv_status qkv__marian_read(const qkv__published *p, int parts, qkv_config *o)
 {
     qkv_status status = same(p, "encoder_attention_heads", "decoder_attention_heads");
     if (!status) status = same(p, "encoder_ffn_dim", "decoder_ffn_dim");
@@ -77,7 +77,7 @@ qkv_status qkv__marian_read(const qkv__published *p, int parts, qkv_transformer_
     return QKV_OK;
 }
 
-static qkv_status read_marian(const qkv__published *p, int parts, qkv_transformer_opts *o)
+static qkv_status read_marian(const qkv__published *p, int parts, qkv_config *o)
 {
     qkv_status status = qkv__marian_read(p, parts, o);
     if (status) return status;
@@ -89,7 +89,7 @@ static qkv_status read_marian(const qkv__published *p, int parts, qkv_transforme
 
 /* Without a forced_eos_token_id, other programs end a text that has become too long with the id that </s> mostly has in the
  * family, which is another token of ours. */
-void qkv__marian_write(const qkv_transformer_opts *o, qkv__json_writer *w)
+void qkv__marian_write(const qkv_config *o, qkv__json_writer *w)
 {
     qkv__json_put_int(w, "decoder_attention_heads", o->heads);
     qkv__json_put_int(w, "decoder_ffn_dim", o->d_ff);
@@ -99,14 +99,14 @@ void qkv__marian_write(const qkv_transformer_opts *o, qkv__json_writer *w)
     if (!qkv__json_has(w, "max_position_embeddings")) qkv__json_put_int(w, "max_position_embeddings", 512);
 }
 
-static void write_marian(const qkv_transformer_opts *o, qkv__json_writer *w)
+static void write_marian(const qkv_config *o, qkv__json_writer *w)
 {
     qkv__marian_write(o, w);
     qkv__json_put_int(w, "decoder_vocab_size", o->target_vocabulary ? o->target_vocabulary : o->vocabulary);
     qkv__json_put_bool(w, "share_encoder_decoder_embeddings", !o->target_vocabulary);
 }
 
-static const char *not_either(const qkv_transformer_opts *o)
+static const char *not_either(const qkv_config *o)
 {
     if (!o->encoder_layers || !o->decoder_layers) return "it has an encoder and a decoder";
     if (o->positions != QKV_POSITION_SINUSOID_HALVES) return "its positions are all sines, then all cosines (sinusoid_halves)";
@@ -121,13 +121,13 @@ static const char *not_either(const qkv_transformer_opts *o)
     return o->classes ? "it has no classifier" : qkv__leaves_out(o);
 }
 
-static const char *not_marian(const qkv_transformer_opts *o)
+static const char *not_marian(const qkv_config *o)
 {
     const char *problem = not_either(o);
     return problem ? problem : o->pre_norm ? "its norms come after each sub-layer" : NULL;
 }
 
-static const char *not_pegasus(const qkv_transformer_opts *o)
+static const char *not_pegasus(const qkv_config *o)
 {
     const char *problem = not_either(o);
     if (problem) return problem;

@@ -61,7 +61,7 @@ static qkv_status read_whole_key(const qkv__published *p, const char *key, int64
 }
 
 /* Newer files have the base of each kind of layers in an object of "rope_parameters". */
-static qkv_status read_theta(const qkv__published *p, const char *kind, const qkv__config_key *key, qkv_transformer_opts *o)
+static qkv_status read_theta(const qkv__published *p, const char *kind, const qkv__config_key *key, qkv_config *o)
 {
     const qkv__json_value *all = qkv__get(p, "rope_parameters"), *own = qkv__json_get(all, kind);
     const char *type = qkv__json_get_text(own, "rope_type");
@@ -74,7 +74,7 @@ static qkv_status read_theta(const qkv__published *p, const char *kind, const qk
 
 /* A window of half of "local_attention" to either side, and the token itself, in all layers but every so many-th from the first
  * on, or as "layer_types" says. */
-static qkv_status read_windows(const qkv__published *p, qkv_transformer_opts *o)
+static qkv_status read_windows(const qkv__published *p, qkv_config *o)
 {
     int64_t every, local;
     qkv_status status = read_whole_key(p, "global_attn_every_n_layers", 3, &every);
@@ -91,7 +91,7 @@ static qkv_status read_windows(const qkv__published *p, qkv_transformer_opts *o)
 }
 
 /* The head stands before the words and before the classes. */
-static qkv_status read_parts(const qkv__published *p, int parts, qkv_transformer_opts *o)
+static qkv_status read_parts(const qkv__published *p, int parts, qkv_config *o)
 {
     const char *pooling = qkv__json_text(qkv__get(p, "classifier_pooling"));
     const char *inner = qkv__json_text(qkv__get(p, "hidden_activation"));
@@ -110,7 +110,7 @@ static qkv_status read_parts(const qkv__published *p, int parts, qkv_transformer
     return qkv__read_classes(p, parts, o);
 }
 
-static qkv_status read_modernbert(const qkv__published *p, int parts, qkv_transformer_opts *o)
+static qkv_status read_modernbert(const qkv__published *p, int parts, qkv_config *o)
 {
     bool attention = qkv__is_true(p, "attention_bias", false), inner = qkv__is_true(p, "mlp_bias", false);
     if (attention != inner) return qkv__unsupported(p, "attention_bias", "the value of mlp_bias");
@@ -133,7 +133,7 @@ static void put_ids(qkv__json_writer *w)
     for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) qkv__json_put_copy(w, ids[i][0], ids[i][1]);
 }
 
-static void put_windows(const qkv_transformer_opts *o, qkv__json_writer *w)
+static void put_windows(const qkv_config *o, qkv__json_writer *w)
 {
     float base = o->local_rotary_base == 0 ? o->rotary_base : o->local_rotary_base;
     int64_t local = o->window > 1 ? 2 * (o->window - 1) : 1;
@@ -145,7 +145,7 @@ static void put_windows(const qkv_transformer_opts *o, qkv__json_writer *w)
     if (o->window) qkv__write_layer_types(o, w);
 }
 
-static void write_modernbert(const qkv_transformer_opts *o, qkv__json_writer *w)
+static void write_modernbert(const qkv_config *o, qkv__json_writer *w)
 {
     qkv__json_put_bool(w, "norm_bias", !o->no_norm_bias);
     qkv__json_put_bool(w, "attention_bias", !o->no_bias);
@@ -159,9 +159,9 @@ static void write_modernbert(const qkv_transformer_opts *o, qkv__json_writer *w)
     put_windows(o, w);
 }
 
-static const char *not_modernbert(const qkv_transformer_opts *o)
+static const char *not_modernbert(const qkv_config *o)
 {
-    qkv_transformer_opts plain = *o;
+    qkv_config plain = *o;
     if (!o->encoder_layers || o->decoder_layers) return "it has an encoder alone";
     if (o->positions != QKV_POSITION_ROTARY || o->rotary_factor != 0) return "its positions are rotary, and not scaled";
     if (!o->pre_norm || !o->no_first_norm) return "its norms come before each sub-layer but the first (no_first_norm)";

@@ -48,7 +48,7 @@ static const qkv__rename others[] = {
 static const char *const ignored[] = { "*embeddings.position_ids", "lm_head.decoder.*", "lm_head.bias", "*pooler.dense.*",
                                        NULL };
 
-static qkv_status read_mpnet(const qkv__published *p, int parts, qkv_transformer_opts *o)
+static qkv_status read_mpnet(const qkv__published *p, int parts, qkv_config *o)
 {
     qkv_status status = qkv__bert_skip_padding(p, o);
     if (!status) status = qkv__bert_read_parts(p, parts, o);
@@ -57,9 +57,9 @@ static qkv_status read_mpnet(const qkv__published *p, int parts, qkv_transformer
     return status;
 }
 
-static const char *not_mpnet(const qkv_transformer_opts *o)
+static const char *not_mpnet(const qkv_config *o)
 {
-    qkv_transformer_opts plain = *o;
+    qkv_config plain = *o;
     plain.relative_buckets = 0;
     const char *problem = qkv__not_bert(&plain);
     if (problem) return problem;

@@ -40,7 +40,7 @@ static const qkv__rename others[] = {
 };
 static const char *const ignored[] = { "lm_head.weight", NULL };
 
-static qkv_status read_opt(const qkv__published *p, int parts, qkv_transformer_opts *o)
+static qkv_status read_opt(const qkv__published *p, int parts, qkv_config *o)
 {
     (void)parts;
     const qkv__json_value *width = qkv__get(p, "word_embed_proj_dim");
@@ -49,16 +49,16 @@ static qkv_status read_opt(const qkv__published *p, int parts, qkv_transformer_o
     return QKV_OK;
 }
 
-static void write_opt(const qkv_transformer_opts *o, qkv__json_writer *w)
+static void write_opt(const qkv_config *o, qkv__json_writer *w)
 {
     qkv__json_put_int(w, "word_embed_proj_dim", o->dim);
     qkv__json_put_bool(w, "tie_word_embeddings", !o->untied);
 }
 
 /* But for where positions begin, and the eps of norms, what GPT-2 has. */
-static const char *not_opt(const qkv_transformer_opts *o)
+static const char *not_opt(const qkv_config *o)
 {
-    qkv_transformer_opts plain = *o;
+    qkv_config plain = *o;
     if (o->positions != QKV_POSITION_LEARNED || o->first_position != 2) return "its positions are learned, from 2 on";
     if (o->norm_eps != 0 && o->norm_eps != 1e-5f) return "its norms have an eps of 1e-5";
     plain.first_position = 0;

@@ -27,7 +27,7 @@ static const qkv__rename layer[] = {
     { "ffn_norm.", "post_attention_layernorm.", 0, 0, 0 }, { NULL, NULL, 0, 0, 0 },
 };
 
-static qkv_status read_phi3(const qkv__published *p, int parts, qkv_transformer_opts *o)
+static qkv_status read_phi3(const qkv__published *p, int parts, qkv_config *o)
 {
     (void)parts;
     o->untied = !qkv__is_true(p, "tie_word_embeddings", false);
@@ -36,7 +36,7 @@ static qkv_status read_phi3(const qkv__published *p, int parts, qkv_transformer_
     return status ? status : qkv__read_window(p, o);
 }
 
-static void write_phi3(const qkv_transformer_opts *o, qkv__json_writer *w)
+static void write_phi3(const qkv_config *o, qkv__json_writer *w)
 {
     double part = o->rotary_width ? (double)o->rotary_width / (double)o->d_k : 1;
     qkv__json_put_real(w, "embd_pdrop", (double)o->dropout, QKV__JSON_FLOAT);
@@ -46,9 +46,9 @@ static void write_phi3(const qkv_transformer_opts *o, qkv__json_writer *w)
     qkv__write_rotary(o, w);
 }
 
-static const char *not_phi3(const qkv_transformer_opts *o)
+static const char *not_phi3(const qkv_config *o)
 {
-    qkv_transformer_opts plain = *o;
+    qkv_config plain = *o;
     if (o->d_k && o->d_k * o->heads != o->dim) return "its heads share dim evenly";
     if (!o->no_bias || o->qkv_bias) return "its layers have no biases";
     plain.rotary_width = 0;

@@ -30,7 +30,7 @@ static const qkv__config_key yarn_keys[] = {
 /* YaRN's factor of queries and keys, 0.1 m ln s + 1. */
 static double yarn_factor(double s, double m) { return s <= 1 ? 1 : 0.1 * m * log(s) + 1; }
 
-static qkv_status read_yarn(const qkv__published *p, const qkv__json_value *scaling, qkv_transformer_opts *o)
+static qkv_status read_yarn(const qkv__published *p, const qkv__json_value *scaling, qkv_config *o)
 {
     const qkv__json_value *one = qkv__json_get(scaling, "mscale"), *all = qkv__json_get(scaling, "mscale_all_dim");
     const qkv__json_value *longest = qkv__get(p, "max_position_embeddings");
@@ -54,7 +54,7 @@ static qkv_status read_yarn(const qkv__published *p, const qkv__json_value *scal
 static bool is_longrope(const char *kind) { return kind && (!strcmp(kind, "longrope") || !strcmp(kind, "su")); }
 
 /* What depends on the length that the model was first trained on, which Phi-3 has outside. */
-static qkv_status read_long(const qkv__published *p, const qkv__json_value *scaling, qkv_transformer_opts *o)
+static qkv_status read_long(const qkv__published *p, const qkv__json_value *scaling, qkv_config *o)
 {
     const qkv__json_value *first = qkv__get(p, "original_max_position_embeddings"),
                           *longest = qkv__get(p, "max_position_embeddings");
@@ -123,7 +123,7 @@ void qkv__write_divisors(const qkv_transformer *m, qkv__json_writer *w)
 /* ---- all kinds ---- */
 
 static qkv_status read_kind(const qkv__published *p, const char *key, const char *kind, const qkv__json_value *scaling,
-                            qkv_transformer_opts *o)
+                            qkv_config *o)
 {
     qkv_status status = QKV_OK;
     if (is_longrope(kind)) return read_long(p, scaling, o);
@@ -138,7 +138,7 @@ static qkv_status read_kind(const qkv__published *p, const char *key, const char
     return status;
 }
 
-qkv_status qkv__read_rotary(const qkv__published *p, const char *layers, qkv_transformer_opts *o)
+qkv_status qkv__read_rotary(const qkv__published *p, const char *layers, qkv_config *o)
 {
     const qkv__json_value *newer = qkv__get(p, "rope_parameters"), *scaling = newer ? newer : qkv__get(p, "rope_scaling");
     const char *key = newer ? "rope_parameters" : "rope_scaling";
@@ -154,7 +154,7 @@ qkv_status qkv__read_rotary(const qkv__published *p, const char *layers, qkv_tra
     return read_kind(p, key, word ? word : "", scaling, o);
 }
 
-void qkv__write_rotary(const qkv_transformer_opts *o, qkv__json_writer *w)
+void qkv__write_rotary(const qkv_config *o, qkv__json_writer *w)
 {
     static const struct {
         const char *word;
@@ -163,7 +163,7 @@ void qkv__write_rotary(const qkv_transformer_opts *o, qkv__json_writer *w)
                   [QKV_ROTARY_LINEAR] = { "linear", linear_keys },
                   [QKV_ROTARY_YARN] = { "yarn", yarn_keys } };
     if (o->rotary_factor == 0) return;
-    qkv_transformer_opts own = *o;
+    qkv_config own = *o;
     if (own.rotary_scale == 0) own.rotary_scale = 1; /* said, because what is missing is computed */
     qkv__json_open_object(w, "rope_scaling");
     qkv__json_put_text(w, "rope_type", kinds[o->rotary_scaling].word);
@@ -171,7 +171,7 @@ void qkv__write_rotary(const qkv_transformer_opts *o, qkv__json_writer *w)
     qkv__json_close(w);
 }
 
-qkv_status qkv__read_rotary_part(const qkv__published *p, const char *key, qkv_transformer_opts *o)
+qkv_status qkv__read_rotary_part(const qkv__published *p, const char *key, qkv_config *o)
 {
     const qkv__json_value *part = qkv__get(p, key);
     if (!part) part = qkv__json_get(qkv__get(p, "rope_parameters"), key);
@@ -190,7 +190,7 @@ qkv_status qkv__read_rotary_part(const qkv__published *p, const char *key, qkv_t
 
 static const qkv__config_key window_key[] = { QKV__KEY("sliding_window", window, OPTIONAL), { NULL, 0, 0, NULL, false } };
 
-static int window_layers(const qkv_transformer_opts *o) { return o->decoder_layers ? o->decoder_layers : o->encoder_layers; }
+static int window_layers(const qkv_config *o) { return o->decoder_layers ? o->decoder_layers : o->encoder_layers; }
 
 static bool is_full(const qkv__json_value *types, int i)
 {
@@ -214,7 +214,7 @@ static int next_layer(const qkv__json_value *types, int i, int layers, bool full
     return i;
 }
 
-static bool is_said_already(const qkv__json_value *types, int layers, const qkv_transformer_opts *o)
+static bool is_said_already(const qkv__json_value *types, int layers, const qkv_config *o)
 {
     for (int i = 0; i < layers; i++)
         if (is_full(types, i) == qkv__has_window(o, i)) return false;
@@ -222,7 +222,7 @@ static bool is_said_already(const qkv__json_value *types, int layers, const qkv_
 }
 
 /* "layer_types" says it layer by layer: all see a window but the first ones, or but one in every so many. */
-qkv_status qkv__read_layer_types(const qkv__published *p, qkv_transformer_opts *o)
+qkv_status qkv__read_layer_types(const qkv__published *p, qkv_config *o)
 {
     const qkv__json_value *types = qkv__get(p, "layer_types");
     int layers = window_layers(o);
@@ -244,14 +244,14 @@ qkv_status qkv__read_layer_types(const qkv__published *p, qkv_transformer_opts *
     return QKV_OK;
 }
 
-qkv_status qkv__read_window(const qkv__published *p, qkv_transformer_opts *o)
+qkv_status qkv__read_window(const qkv__published *p, qkv_config *o)
 {
     qkv_status status = qkv__read_keys(p, window_key, o);
     if (qkv__json_is_null(qkv__value(p, "sliding_window"))) o->window = 0;
     return status ? status : qkv__read_layer_types(p, o);
 }
 
-void qkv__write_layer_types(const qkv_transformer_opts *o, qkv__json_writer *w)
+void qkv__write_layer_types(const qkv_config *o, qkv__json_writer *w)
 {
     qkv__json_open_array(w, "layer_types");
     for (int i = 0; i < window_layers(o); i++)
@@ -259,13 +259,13 @@ void qkv__write_layer_types(const qkv_transformer_opts *o, qkv__json_writer *w)
     qkv__json_close(w);
 }
 
-void qkv__put_window(const qkv_transformer_opts *o, qkv__json_writer *w)
+void qkv__put_window(const qkv_config *o, qkv__json_writer *w)
 {
     if (o->window) qkv__json_put_int(w, "sliding_window", o->window);
     else qkv__json_put_null(w, "sliding_window");
 }
 
-void qkv__write_window(const qkv_transformer_opts *o, qkv__json_writer *w)
+void qkv__write_window(const qkv_config *o, qkv__json_writer *w)
 {
     qkv__write_layer_types(o, w);
     qkv__put_window(o, w);

@@ -78,7 +78,7 @@ static bool is_encoder_alone(const qkv__published *p)
 }
 
 /* Newer files say that tables are tied where they are not, and then with a key of its own that the output is not scaled. */
-static qkv_status read_output(const qkv__published *p, qkv_transformer_opts *o)
+static qkv_status read_output(const qkv__published *p, qkv_config *o)
 {
     bool is_tied = qkv__is_true(p, "tie_word_embeddings", true), scales = qkv__is_true(p, "scale_decoder_outputs", is_tied);
     if (!o->decoder_layers) return QKV_OK;
@@ -88,9 +88,9 @@ static qkv_status read_output(const qkv__published *p, qkv_transformer_opts *o)
 }
 
 /* "feed_forward_proj" in two other words, which newer files have besides. */
-static qkv_status check_inner_layer(const qkv__published *p, const qkv_transformer_opts *o)
+static qkv_status check_inner_layer(const qkv__published *p, const qkv_config *o)
 {
-    qkv_transformer_opts said = *o;
+    qkv_config said = *o;
     bool is_gated = qkv__is_gated(o->activation);
     static const qkv__config_key key[] = { QKV__WORD_KEY("dense_act_fn", activation, OPTIONAL, qkv__published_activations),
                                            { NULL, 0, 0, NULL, false } };
@@ -107,7 +107,7 @@ static qkv_status check_inner_layer(const qkv__published *p, const qkv_transform
     return status;
 }
 
-static qkv_status read_t5(const qkv__published *p, int parts, qkv_transformer_opts *o)
+static qkv_status read_t5(const qkv__published *p, int parts, qkv_config *o)
 {
     (void)parts;
     o->decoder_layers = o->encoder_layers;
@@ -119,16 +119,16 @@ static qkv_status read_t5(const qkv__published *p, int parts, qkv_transformer_op
     return status ? status : check_inner_layer(p, o);
 }
 
-static void write_t5(const qkv_transformer_opts *o, qkv__json_writer *w)
+static void write_t5(const qkv_config *o, qkv__json_writer *w)
 {
     qkv__json_put_int(w, "num_decoder_layers", o->decoder_layers ? o->decoder_layers : o->encoder_layers);
     qkv__json_put_bool(w, "tie_word_embeddings", !o->untied);
     qkv__json_put_bool(w, "is_encoder_decoder", o->decoder_layers > 0);
 }
 
-static const char *not_any_t5(const qkv_transformer_opts *o)
+static const char *not_any_t5(const qkv_config *o)
 {
-    qkv_transformer_opts plain = *o;
+    qkv_config plain = *o;
     if (!o->encoder_layers) return "it has an encoder";
     if (o->positions != QKV_POSITION_NONE || !o->relative_buckets) return "it has a bias by distance in place of positions";
     if (o->attention_scale != 1) return "its scores are not scaled";
@@ -145,12 +145,12 @@ static const char *not_any_t5(const qkv_transformer_opts *o)
     return qkv__has_besides(&plain);
 }
 
-static const char *not_t5(const qkv_transformer_opts *o)
+static const char *not_t5(const qkv_config *o)
 {
     return o->layer_relative ? "its layers share a bias by distance" : not_any_t5(o);
 }
 
-static const char *not_umt5(const qkv_transformer_opts *o)
+static const char *not_umt5(const qkv_config *o)
 {
     return o->layer_relative ? not_any_t5(o) : "each of its layers has a bias by distance";
 }
@@ -163,22 +163,22 @@ static const char *inner_layer(const qkv__published *p, const char *missing)
     return inner ? inner : missing;
 }
 
-static bool has_gate(const qkv__published *p, const qkv_transformer_opts *o, const char *missing)
+static bool has_gate(const qkv__published *p, const qkv_config *o, const char *missing)
 {
     return p ? !strncmp(inner_layer(p, missing), "gated", 5) : qkv__is_gated(o->activation);
 }
 
-static const qkv__family *t5_variant(const qkv__published *p, const qkv_transformer_opts *o)
+static const qkv__family *t5_variant(const qkv__published *p, const qkv_config *o)
 {
     return has_gate(p, o, "relu") ? &t5_gated : &qkv__t5;
 }
 
-static const qkv__family *mt5_variant(const qkv__published *p, const qkv_transformer_opts *o)
+static const qkv__family *mt5_variant(const qkv__published *p, const qkv_config *o)
 {
     return has_gate(p, o, "gated-gelu") ? &mt5_gated : &qkv__mt5;
 }
 
-static const qkv__family *umt5_variant(const qkv__published *p, const qkv_transformer_opts *o)
+static const qkv__family *umt5_variant(const qkv__published *p, const qkv_config *o)
 {
     return has_gate(p, o, "gated-gelu") ? &umt5_gated : &qkv__umt5;
 }

@@ -41,7 +41,7 @@ static int32_t find_language(const qkv_tokenizer *t, const char *code)
     for (size_t i = 0; i < sizeof around / sizeof *around; i++) {
         char spelling[64];
         snprintf(spelling, sizeof spelling, around[i], code);
-        int32_t id = qkv_tokenizer_find(t, spelling);
+        int32_t id = qkv_tokenizer_id(t, spelling);
         if (id >= 0 && language_form(t, id)) return id;
     }
     return -1;
@@ -53,7 +53,7 @@ static int list_languages(const qkv_tokenizer *t, char *list, size_t room)
     int n = 0;
     size_t used = 0;
     *list = '\0';
-    for (int32_t id = 0; id < qkv_tokenizer_size(t); id++) {
+    for (int32_t id = 0; id < qkv_tokenizer_vocab_size(t); id++) {
         if (!language_form(t, id)) continue;
         int length = snprintf(list + used, room - used, "%s%s", n ? ", " : "", qkv_tokenizer_token(t, id));
         if (length > 0 && (size_t)length < room - used) used += (size_t)length;
@@ -76,7 +76,7 @@ qkv__coding qkv__language_coding(const qkv_model *m)
 {
     const qkv_tokenizer *t = qkv_model_target_tokenizer(m);
     int n = 0, n_arrows = 0;
-    for (int32_t id = 0; id < qkv_tokenizer_size(t); id++) {
+    for (int32_t id = 0; id < qkv_tokenizer_vocab_size(t); id++) {
         const form f = language_form(t, id);
         n += f != NO_CODE;
         n_arrows += f == ARROWS;

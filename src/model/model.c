@@ -44,7 +44,7 @@ struct touched {
     qkv__arena arena; /* of the changes */
 };
 
-qkv_model *qkv_model_new(const qkv_transformer_opts *opts, uint64_t seed)
+qkv_model *qkv_model_new(const qkv_config *opts, uint64_t seed)
 {
     qkv_model *m = qkv__alloc_zero(sizeof *m);
     if (!m) return NULL;
@@ -58,11 +58,11 @@ qkv_model *qkv_model_new(const qkv_transformer_opts *opts, uint64_t seed)
 /* Every weight that both have in the same shape. */
 static void copy_weights(const qkv_params *from, const qkv_params *to)
 {
-    for (int i = 0; i < qkv_params_tensors(to); i++) {
-        qkv_tensor *w = qkv_params_tensor(to, i), *old = qkv_params_find(from, qkv_params_name(to, i));
-        bool is_same = old && qkv_ndim(old) == qkv_ndim(w);
-        for (int d = 0; is_same && d < qkv_ndim(w); d++) is_same = qkv_dim(old, d) == qkv_dim(w, d);
-        if (is_same) qkv__widen(old, 0, qkv_count(w), qkv_data(w));
+    for (int i = 0; i < qkv_params_size(to); i++) {
+        qkv_tensor *w = qkv_params_at(to, i), *old = qkv_params_find(from, qkv_params_name(to, i));
+        bool is_same = old && qkv_tensor_ndim(old) == qkv_tensor_ndim(w);
+        for (int d = 0; is_same && d < qkv_tensor_ndim(w); d++) is_same = qkv_tensor_dim(old, d) == qkv_tensor_dim(w, d);
+        if (is_same) qkv__widen(old, 0, qkv_tensor_count(w), qkv_tensor_data(w));
     }
 }
 
@@ -76,7 +76,7 @@ static qkv_status copy_model_info(const qkv_model *from, qkv_model *to)
     to->info.bytes = 0;
     if (from->family && !from->family->missing(qkv_transformer_options(to->transformer))) to->family = from->family;
     else to->info.family = own.family;
-    bool same_scores = to->family == from->family && own.can & QKV_ABILITY_TRANSLATE; /* else another formula, or no search */
+    bool same_scores = to->family == from->family && own.can & QKV_CAN_TRANSLATE; /* else another formula, or no search */
     if (!same_scores) to->info.length_penalty = 0, to->info.sentences = 0;
     if (!same_scores) *to->info.source_language = *to->info.target_language = '\0';
     if (!status) status = qkv__sentence_copy(&from->sentence, &to->sentence);
@@ -92,7 +92,7 @@ static bool copy_divisors(const qkv_model *from, qkv_model *to)
     return qkv__set_divisors(to->params, to->transformer, x->divisors);
 }
 
-qkv_model *qkv_model_like(const qkv_model *m, const qkv_transformer_opts *opts, uint64_t seed)
+qkv_model *qkv_model_adapt(const qkv_model *m, const qkv_config *opts, uint64_t seed)
 {
     if (!m || !opts) return qkv__fail(QKV_USAGE, "model: another model and options are needed"), NULL;
     qkv_model *made = qkv__params_check_floats(m->params) ? NULL : qkv_model_new(opts, seed);
@@ -105,12 +105,12 @@ qkv_model *qkv_model_like(const qkv_model *m, const qkv_transformer_opts *opts, 
 }
 
 /* The changes of m, then these, with copies of their rows. */
-static bool copy_touches(const qkv__touches *old, const qkv_touch *more, int64_t n, struct touched *to)
+static bool copy_touches(const qkv__touches *old, const qkv_edit *more, int64_t n, struct touched *to)
 {
-    qkv_touch *all = qkv__arena_take(&to->arena, sizeof *all * (size_t)(old->n + n));
+    qkv_edit *all = qkv__arena_take(&to->arena, sizeof *all * (size_t)(old->n + n));
     for (int64_t i = 0; all && i < old->n + n; i++) {
         all[i] = i < old->n ? old->list[i] : more[i - old->n];
-        if (all[i].what != QKV_TOUCH_EDIT_ROW) continue;
+        if (all[i].what != QKV_EDIT_ROW) continue;
         size_t bytes = sizeof(float) * (size_t)all[i].n_row;
         float *row = qkv__arena_take(&to->arena, bytes + sizeof(float));
         if (!row) return false;
@@ -128,7 +128,7 @@ static void free_touched(qkv_model *m)
     qkv__release(m, sizeof *m);
 }
 
-qkv_model *qkv_model_touched(const qkv_model *m, const qkv_touch *touches, int64_t n)
+qkv_model *qkv_model_edit(const qkv_model *m, const qkv_edit *touches, int64_t n)
 {
     if (!m || n < 0 || (n && !touches)) return qkv__fail(QKV_USAGE, "touch: a model and changes are needed"), NULL;
     for (int64_t i = 0; i < n; i++)
@@ -167,11 +167,11 @@ const char *qkv__model_folder(const qkv_model *m) { return m->origin; }
 
 const qkv__sentence *qkv__model_sentence(const qkv_model *m) { return &m->sentence; }
 
-const qkv_model_info *qkv_model_info_of(const qkv_model *m) { return m ? &m->info : NULL; }
+const qkv_model_info *qkv_model_get_info(const qkv_model *m) { return m ? &m->info : NULL; }
 
 qkv_status qkv_model_set_length_penalty(qkv_model *m, float alpha)
 {
-    if (!m || !(m->info.can & QKV_ABILITY_TRANSLATE))
+    if (!m || !(m->info.can & QKV_CAN_TRANSLATE))
         return qkv__fail(QKV_USAGE, "length penalty: a model with an encoder and a decoder is needed");
     if (!(alpha >= 0 && alpha < QKV__LENGTH_PENALTY_END))
         return qkv__fail(QKV_USAGE, "length penalty: %g: expected a number of at least 0 and below %d", (double)alpha,
@@ -208,14 +208,14 @@ void qkv__model_set_languages(qkv_model *m, const char *source, const char *targ
 
 static qkv_status check_vocabulary_size(const char *which, const qkv_tokenizer *t, int64_t vocabulary)
 {
-    if (qkv_tokenizer_size(t) <= vocabulary) return QKV_OK;
-    return qkv__fail(QKV_USAGE, "the %s has %d tokens, but the model's vocabulary %lld", which, qkv_tokenizer_size(t),
+    if (qkv_tokenizer_vocab_size(t) <= vocabulary) return QKV_OK;
+    return qkv__fail(QKV_USAGE, "the %s has %d tokens, but the model's vocabulary %lld", which, qkv_tokenizer_vocab_size(t),
                      (long long)vocabulary);
 }
 
 qkv_status qkv_model_set_tokenizers(qkv_model *m, qkv_tokenizer *source, qkv_tokenizer *target)
 {
-    const qkv_transformer_opts *o = m ? qkv_transformer_options(m->transformer) : NULL;
+    const qkv_config *o = m ? qkv_transformer_options(m->transformer) : NULL;
     if (!o || !source || m->is_touched)
         return qkv__fail(QKV_USAGE, "a model, which is not another with changes, and a tokenizer are needed");
     if (!target && o->target_vocabulary)
@@ -243,14 +243,14 @@ const qkv_tokenizer *qkv_model_target_tokenizer(const qkv_model *m)
 
 qkv_status qkv_model_set_labels(qkv_model *m, const char *const *names, int64_t n)
 {
-    const qkv_transformer_opts *o = m ? qkv_transformer_options(m->transformer) : NULL;
+    const qkv_config *o = m ? qkv_transformer_options(m->transformer) : NULL;
     if (!o || n < 0 || (n && !names) || m->is_touched)
         return qkv__fail(QKV_USAGE, "a model, which is not another with changes, and names are needed");
     if (n != o->classes)
         return qkv__fail(QKV_USAGE, "%lld labels for a model of %lld classes", (long long)n, (long long)o->classes);
     for (int64_t i = 0; i < n; i++)
         if (!names[i] || !*names[i] || strpbrk(names[i], "\t\r\n") ||
-            qkv_utf8_check(names[i], strlen(names[i])) < strlen(names[i]))
+            qkv_utf8_valid(names[i], strlen(names[i])) < strlen(names[i]))
             return qkv__fail(QKV_USAGE, "label %lld is empty, not UTF-8, or has a TAB or newline", (long long)i);
     return qkv__labels_copy(&m->labels, names, n);
 }
@@ -343,7 +343,7 @@ typedef struct loading {
     qkv__published published;
     qkv__weights weights;
     const qkv__family *family; /* NULL: ours */
-    qkv_transformer_opts opts;
+    qkv_config opts;
     qkv__labels labels;
     qkv_model_info info;
     qkv__sentence sentence;
@@ -377,8 +377,7 @@ static qkv_status find_family(loading *l)
 
 static qkv_status read_options(loading *l)
 {
-    if (!l->family)
-        return qkv__config_read(l->f.config, l->published.config, &l->opts, &l->labels, &l->extras);
+    if (!l->family) return qkv__config_read(l->f.config, l->published.config, &l->opts, &l->labels, &l->extras);
     if (!(l->published.is_read = qkv__alloc_zero(qkv__json_size(l->config.top)))) return QKV_MEMORY;
     qkv_status status = qkv__family_read(l->family, &l->published, &l->opts);
     return status ? status : qkv__labels_read(&l->published, &l->opts, &l->labels);
@@ -435,7 +434,7 @@ static qkv_status read_folder(const char *path, loading *l)
 
 static int64_t head_width(const qkv_model *m)
 {
-    const qkv_transformer_opts *o = &m->transformer->o;
+    const qkv_config *o = &m->transformer->o;
     return o->d_k ? o->d_k : o->dim / o->heads;
 }
 
@@ -519,8 +518,8 @@ static bool is_finite(const qkv_tensor *w)
 static qkv_status check_weights(const qkv_model *m, const char *path)
 {
     qkv_status status = QKV_OK;
-    for (int i = 0; i < qkv_params_tensors(m->params) && !status; i++) {
-        if (!is_finite(qkv_params_tensor(m->params, i)))
+    for (int i = 0; i < qkv_params_size(m->params) && !status; i++) {
+        if (!is_finite(qkv_params_at(m->params, i)))
             status = qkv__fail(QKV_NUMERIC, "%s: the model is not saved: a value of \"%s\" is not finite", path,
                                qkv_params_name(m->params, i));
     }
@@ -531,7 +530,7 @@ static qkv_status check_weights(const qkv_model *m, const char *path)
 static qkv_status save_as(const qkv_model *m, const char *path, const qkv__family *family, bool is_whole)
 {
     folder f;
-    const qkv_transformer_opts *o = qkv_transformer_options(m->transformer);
+    const qkv_config *o = qkv_transformer_options(m->transformer);
     qkv__tokenizer_files more = { 0 };
     bool as_files = !is_json(m->tokenizer) || !is_json(m->target_tokenizer);
     qkv_status status = name_files(path, &f);
@@ -563,12 +562,12 @@ qkv_status qkv_model_save(const qkv_model *m, const char *path)
 /* The model with a head that lets everything through, for words that were learned without one; NULL: as it is. */
 static qkv_model *with_head(const qkv_model *m, const qkv__family *family)
 {
-    qkv_transformer_opts o = *qkv_transformer_options(m->transformer);
-    bool has_words = !m->family && !o.decoder_layers && m->info.can & QKV_ABILITY_FILL;
+    qkv_config o = *qkv_transformer_options(m->transformer);
+    bool has_words = !m->family && !o.decoder_layers && m->info.can & QKV_CAN_FILL;
     if (!has_words || o.head || !family || !family->head) return NULL;
     o.size = sizeof o;
     o.head = 1;
-    qkv_model *made = family->missing(&o) ? NULL : qkv_model_like(m, &o, 0);
+    qkv_model *made = family->missing(&o) ? NULL : qkv_model_adapt(m, &o, 0);
     if (made && qkv__open_head(made->transformer)) return made;
     qkv_model_free(made);
     return NULL;
@@ -594,10 +593,9 @@ static qkv_status save_with_head(const qkv_model *m, const char *path, const qkv
     return made ? save_made(m, made, path, family) : save_as(m, path, family, true);
 }
 
-static qkv_status save_folded(const qkv_model *m, const char *path, const qkv__family *family,
-                              const qkv_transformer_opts *folded)
+static qkv_status save_folded(const qkv_model *m, const char *path, const qkv__family *family, const qkv_config *folded)
 {
-    qkv_model *made = qkv_model_like(m, folded, 0);
+    qkv_model *made = qkv_model_adapt(m, folded, 0);
     qkv_status status = made ? QKV_OK : qkv_error_status();
     if (!status) status = qkv__fold_weights(qkv_transformer_options(m->transformer), m->params, folded, made->params);
     if (!status) return save_made(m, made, path, family);
@@ -609,14 +607,14 @@ static qkv_status save_folded(const qkv_model *m, const char *path, const qkv__f
 static qkv_status check_start(const qkv_model *m)
 {
     qkv__special_tokens f;
-    const qkv_transformer_opts *o = qkv_transformer_options(m->transformer);
+    const qkv_config *o = qkv_transformer_options(m->transformer);
     if (m->family && o->classes && o->decoder_layers)
         return qkv__fail(QKV_UNSUPPORTED,
                          "the model cannot be saved as " QKV__OWN_TYPE ", whose classifiers read an encoder: save it as %s",
                          m->family->type);
-    if (!m->family || !m->tokenizer || !(m->info.can & QKV_ABILITY_TRANSLATE)) return QKV_OK;
+    if (!m->family || !m->tokenizer || !(m->info.can & QKV_CAN_TRANSLATE)) return QKV_OK;
     qkv_status status = qkv__special_tokens_of(m, &f);
-    if (status || (f.ids.start >= 0 && f.ids.start == qkv_tokenizer_find(f.target, QKV_SPECIAL_START))) return status;
+    if (status || (f.ids.start >= 0 && f.ids.start == qkv_tokenizer_id(f.target, QKV_SPECIAL_START))) return status;
     return qkv__fail(QKV_UNSUPPORTED,
                      "the model cannot be saved as " QKV__OWN_TYPE ", whose translations begin with " QKV_SPECIAL_START
                      ": save it as %s",
@@ -631,8 +629,8 @@ qkv_status qkv_model_save_as(const qkv_model *m, const char *path, const char *t
         return qkv__fail(QKV_UNSUPPORTED, "there is no family \"%.60s\": there are %s", type, qkv__family_names());
     if (!family && check_start(m)) return qkv_error_status();
     if (family && family->variant) family = family->variant(NULL, qkv_transformer_options(m->transformer));
-    qkv_transformer_opts folded;
-    const qkv_transformer_opts *o = qkv_transformer_options(m->transformer);
+    qkv_config folded;
+    const qkv_config *o = qkv_transformer_options(m->transformer);
     const char *problem = family ? family->missing(o) : NULL;
     if (problem && qkv__fold_options(family, o, &folded)) return save_folded(m, path, family, &folded);
     return problem ? qkv__refuse_export(m, type, problem) : save_with_head(m, path, family);

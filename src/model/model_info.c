@@ -25,17 +25,17 @@ int64_t qkv__max_sentences(const qkv_model_info *info)
 
 /* ---- ours ---- */
 
-static int abilities(const qkv_transformer_opts *o)
+static int abilities(const qkv_config *o)
 {
-    static const int of[] = { QKV_ABILITY_CLASSIFY, QKV_ABILITY_TAG, QKV_ABILITY_ANSWER };
-    int can = !o->classes ? 0 : of[o->classes_of] | (o->classes == 1 && !o->classes_of ? QKV_ABILITY_RANK : 0);
-    if (o->encoder_layers && o->decoder_layers) return can | QKV_ABILITY_TRANSLATE;
-    if (o->decoder_layers) return can | QKV_ABILITY_GENERATE;
+    static const int of[] = { QKV_CAN_CLASSIFY, QKV_CAN_TAG, QKV_CAN_ANSWER };
+    int can = !o->classes ? 0 : of[o->classes_of] | (o->classes == 1 && !o->classes_of ? QKV_CAN_RANK : 0);
+    if (o->encoder_layers && o->decoder_layers) return can | QKV_CAN_TRANSLATE;
+    if (o->decoder_layers) return can | QKV_CAN_GENERATE;
     bool has_no_words = o->classes && (!o->head || o->pooler == QKV_POOLER_HEAD); /* that head is the classifier's */
-    return can | QKV_ABILITY_EMBED | (has_no_words ? 0 : QKV_ABILITY_FILL);
+    return can | QKV_CAN_EMBED | (has_no_words ? 0 : QKV_CAN_FILL);
 }
 
-qkv_model_info qkv__model_info_of(const qkv_transformer_opts *o)
+qkv_model_info qkv__model_info_of(const qkv_config *o)
 {
     return (qkv_model_info){ .family = QKV__OWN_TYPE,
                              .can = abilities(o),
@@ -260,8 +260,7 @@ static qkv_status read_optional(const char *path, qkv__json_doc *out)
     return qkv__file_exists(path) ? qkv__json_load(path, QKV__CONFIG_MAX, out) : QKV_OK;
 }
 
-static qkv_status read_generation(const qkv__published *p, const char *folder, const qkv_transformer_opts *o,
-                                  qkv_model_info *info)
+static qkv_status read_generation(const qkv__published *p, const char *folder, const qkv_config *o, qkv_model_info *info)
 {
     char path[PATH_BYTES];
     qkv__json_doc generation = { 0 };
@@ -277,7 +276,7 @@ static qkv_status read_generation(const qkv__published *p, const char *folder, c
 }
 
 /* What becomes of a cross-encoder's logit, by its newer key or its older one. */
-static qkv_status read_score(const qkv__published *p, const qkv_transformer_opts *o, qkv_model_info *info)
+static qkv_status read_score(const qkv__published *p, const qkv_config *o, qkv_model_info *info)
 {
     static const char *const keys[] = { "sentence_transformers", "sbert_ce_default_activation_function" };
     const char *name = qkv__json_get_text(qkv__get(p, keys[0]), "activation_fn");
@@ -291,16 +290,16 @@ static qkv_status read_score(const qkv__published *p, const qkv_transformer_opts
 
 /* ---- all of it ---- */
 
-qkv_status qkv__model_info_read(const qkv__family *f, const qkv__published *p, const char *folder,
-                                const qkv_transformer_opts *o, qkv_model_info *info, qkv__sentence *sentence)
+qkv_status qkv__model_info_read(const qkv__family *f, const qkv__published *p, const char *folder, const qkv_config *o,
+                                qkv_model_info *info, qkv__sentence *sentence)
 {
     *sentence = (qkv__sentence){ 0 };
     info->family = f->type;
     info->pooling = QKV_POOLING_MEAN;
     info->files = p->weights->n_files;
     info->bytes = (int64_t)p->weights->bytes;
-    if (!o->decoder_layers && !o->head) info->can &= ~QKV_ABILITY_FILL;
-    if (o->classes) info->can &= ~QKV_ABILITY_TRANSLATE; /* its decoder reads for the classes */
+    if (!o->decoder_layers && !o->head) info->can &= ~QKV_CAN_FILL;
+    if (o->classes) info->can &= ~QKV_CAN_TRANSLATE; /* its decoder reads for the classes */
     qkv_status status = read_generation(p, folder, o, info);
     if (!status && !o->decoder_layers) status = qkv__sentence_read(folder, o->dim, info, sentence);
     if (!status) status = read_score(p, o, info);
@@ -310,7 +309,7 @@ qkv_status qkv__model_info_read(const qkv__family *f, const qkv__published *p, c
     return status;
 }
 
-qkv_status qkv__labels_read(const qkv__published *p, const qkv_transformer_opts *o, qkv__labels *out)
+qkv_status qkv__labels_read(const qkv__published *p, const qkv_config *o, qkv__labels *out)
 {
     int64_t classes = o->classes_of == QKV_CLASSES_OF_SPANS ? 0 : o->classes;
     const qkv__json_value *given = qkv__get(p, "id2label");

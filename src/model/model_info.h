@@ -38,18 +38,18 @@ bool qkv__is_language_code(const char *code);
 void qkv__model_set_languages(qkv_model *m, const char *source, const char *target);
 
 /* Of a model with these options of ours. */
-qkv_model_info qkv__model_info_of(const qkv_transformer_opts *o);
+qkv_model_info qkv__model_info_of(const qkv_config *o);
 
 /* Those of a published model, from its folder; *info is what qkv__model_info_of() gave. FORMAT for a value of another type or
  * an id outside the vocabulary, the file and the key named; UNSUPPORTED; IO; MEMORY. On error there is nothing to free but
  * *sentence. */
-qkv_status qkv__model_info_read(const qkv__family *f, const qkv__published *p, const char *folder,
-                                const qkv_transformer_opts *o, qkv_model_info *info, qkv__sentence *sentence);
+qkv_status qkv__model_info_read(const qkv__family *f, const qkv__published *p, const char *folder, const qkv_config *o,
+                                qkv_model_info *info, qkv__sentence *sentence);
 qkv_status qkv__model_info_copy(const qkv_model_info *from, qkv_model_info *to);
 void qkv__model_info_free(qkv_model_info *info);
 
 /* The names of the classes: "id2label", or LABEL_0, LABEL_1, ...; those of spans have none. */
-qkv_status qkv__labels_read(const qkv__published *p, const qkv_transformer_opts *o, qkv__labels *out);
+qkv_status qkv__labels_read(const qkv__published *p, const qkv_config *o, qkv__labels *out);
 
 /* "problem_type" of config.json, ours or a published one, and "label_separator", which only what we write has. UNSUPPORTED for a
  * word that it does not have, and for a regression of several numbers; FORMAT for a separator of another type or length;

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-static bool is_openable(const qkv_transformer_opts *o)
+static bool is_openable(const qkv_config *o)
 {
     if (!o->head || o->no_head_bias || o->decoder_layers || qkv__embed_width(o) != o->dim) return false;
     if (!o->pre_norm || !o->no_norm_bias || o->norm != QKV_NORM_LAYER) return false;
@@ -23,10 +23,10 @@ static bool is_far_from_zero(const float *x, int64_t n)
 bool qkv__open_head(const qkv_transformer *t)
 {
     int64_t dim = t->o.dim;
-    const float *gain = is_openable(&t->o) ? qkv_data(t->stacks[QKV__ENCODER].final_norm.gain) : NULL;
+    const float *gain = is_openable(&t->o) ? qkv_tensor_data(t->stacks[QKV__ENCODER].final_norm.gain) : NULL;
     if (!gain || !is_far_from_zero(gain, dim)) return false;
-    float *w = qkv_data(t->head.weight), *b = qkv_data(t->head.bias);
-    float *after = qkv_data(t->head_norm.gain);
+    float *w = qkv_tensor_data(t->head.weight), *b = qkv_tensor_data(t->head.bias);
+    float *after = qkv_tensor_data(t->head_norm.gain);
     double eps = (double)t->head_norm.eps; /* of a variance of 1 */
     memset(w, 0, sizeof *w * (size_t)(dim * dim));
     for (int64_t i = 0; i < dim; i++) {

@@ -20,7 +20,7 @@ qkv__to_store qkv__weight_to_store(const char *name, const qkv_tensor *w)
 {
     qkv__to_store t = { .name = name, .ndim = w->ndim, .shape = w->shape, .count = w->count };
     if (w->type) t.get = get_numbers, t.from = w;
-    else t.data = qkv_data(w);
+    else t.data = qkv_tensor_data(w);
     return t;
 }
 
@@ -29,12 +29,12 @@ qkv_status qkv_params_save(const qkv_params *p, const char *path)
     qkv_status status = qkv_params_status(p);
     if (status) return status; /* half-made weights are no model */
     if (!path) return qkv__fail(QKV_USAGE, "save: a path is needed");
-    int n = qkv_params_tensors(p);
+    int n = qkv_params_size(p);
     size_t bytes = sizeof(qkv__to_store) * (size_t)n;
     qkv__to_store *all = qkv__alloc(bytes);
     if (!all) return QKV_MEMORY;
     for (int i = 0; i < n; i++) {
-        const qkv_tensor *w = qkv_params_tensor(p, i);
+        const qkv_tensor *w = qkv_params_at(p, i);
         all[i] = qkv__weight_to_store(qkv_params_name(p, i), w);
     }
     status = qkv__safetensors_write(path, n, all, 0, NULL);
@@ -48,7 +48,7 @@ qkv_status qkv_params_save(const qkv_params *p, const char *path)
 static bool compare_weight(qkv__error_list *c, const qkv_params *p, int i, const qkv__safetensors *file)
 {
     const char *name = qkv_params_name(p, i);
-    const qkv_tensor *w = qkv_params_tensor(p, i);
+    const qkv_tensor *w = qkv_params_at(p, i);
     const qkv__stored *t = qkv__safetensors_find(file, name);
     if (!t) {
         qkv__error_list_add(c, "tensor \"%.200s\" is missing", name);
@@ -72,7 +72,7 @@ static bool is_state(const qkv_params *p, const char *name)
 static qkv_status check_fit(const qkv_params *p, bool checkpoint, const qkv__safetensors *file)
 {
     qkv__error_list wrong = { 0 }, types = { 0 };
-    for (int i = 0; i < qkv_params_tensors(p); i++) {
+    for (int i = 0; i < qkv_params_size(p); i++) {
         if (!compare_weight(&wrong, p, i, file)) continue;
         const qkv__stored *t = qkv__safetensors_find(file, qkv_params_name(p, i));
         if (!qkv__safetensors_decodes(t))
@@ -105,8 +105,8 @@ qkv_status qkv_params_load(qkv_params *p, const char *path)
     qkv_status status = p ? qkv_params_materialize(p) : QKV_OK;
     if (!status) status = qkv__params_read(p, path, false, &file);
     if (status) return status;
-    for (int i = 0; i < qkv_params_tensors(p); i++) /* nothing here can fail: all weights change, or none */
-        qkv__safetensors_decode(qkv__safetensors_find(&file, qkv_params_name(p, i)), qkv_params_tensor(p, i)->data);
+    for (int i = 0; i < qkv_params_size(p); i++) /* nothing here can fail: all weights change, or none */
+        qkv__safetensors_decode(qkv__safetensors_find(&file, qkv_params_name(p, i)), qkv_params_at(p, i)->data);
     qkv__safetensors_free(&file);
     return QKV_OK;
 }

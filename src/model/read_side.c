@@ -20,8 +20,8 @@ static qkv_status find_frame(const qkv_model *m, qkv_side side, frame *f)
 {
     qkv_special_tokens ids;
     qkv__special_tokens all;
-    const qkv_transformer_opts *o = qkv_transformer_options(qkv_model_transformer(m));
-    bool is_pair = o->encoder_layers && o->decoder_layers, is_published = qkv__info_is_published(qkv_model_info_of(m));
+    const qkv_config *o = qkv_transformer_options(qkv_model_transformer(m));
+    bool is_pair = o->encoder_layers && o->decoder_layers, is_published = qkv__info_is_published(qkv_model_get_info(m));
     *f = (frame){ -1, -1, false };
     if (!o->encoder_layers) {
         qkv_status status = qkv__special_tokens_of(m, &all);
@@ -50,7 +50,7 @@ static qkv_status put_first(qkv_ids *out, int32_t id)
     return QKV_OK;
 }
 
-qkv_status qkv_model_read_side(const qkv_model *m, qkv_side side, const char *text, size_t length, int raw, qkv_ids *out)
+qkv_status qkv_model_tokenize(const qkv_model *m, qkv_side side, const char *text, size_t length, int raw, qkv_ids *out)
 {
     frame f = { -1, -1, false };
     if (!m || !out || (side != QKV_SIDE_SOURCE && side != QKV_SIDE_TARGET))

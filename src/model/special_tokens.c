@@ -20,7 +20,7 @@ static int32_t last_of(const qkv__id_run *m) { return m->n ? m->ids[m->n - 1] : 
 static int32_t find_any(const qkv_tokenizer *t, const char *const *spellings)
 {
     int32_t id = -1;
-    for (; *spellings && id < 0; spellings++) id = qkv_tokenizer_find(t, *spellings);
+    for (; *spellings && id < 0; spellings++) id = qkv_tokenizer_id(t, *spellings);
     return id;
 }
 
@@ -63,11 +63,11 @@ static bool ends_sources(const qkv__special_tokens *f) { return has_encoder(f) &
 static void resolve_ours(qkv__special_tokens *f)
 {
     qkv_special_tokens *ids = &f->ids;
-    *ids = (qkv_special_tokens){ .start = qkv_tokenizer_find(f->target, QKV_SPECIAL_START),
-                                 .end = qkv_tokenizer_find(f->target, QKV_SPECIAL_END),
-                                 .pad = qkv_tokenizer_find(f->target, QKV_SPECIAL_PAD),
-                                 .mask = qkv_tokenizer_find(f->source, QKV_SPECIAL_MASK) };
-    int32_t end = qkv_tokenizer_find(f->source, QKV_SPECIAL_END);
+    *ids = (qkv_special_tokens){ .start = qkv_tokenizer_id(f->target, QKV_SPECIAL_START),
+                                 .end = qkv_tokenizer_id(f->target, QKV_SPECIAL_END),
+                                 .pad = qkv_tokenizer_id(f->target, QKV_SPECIAL_PAD),
+                                 .mask = qkv_tokenizer_id(f->source, QKV_SPECIAL_MASK) };
+    int32_t end = qkv_tokenizer_id(f->source, QKV_SPECIAL_END);
     if (!is_translator(f)) put_id(&f->single.before, ids->start);
     if (ends_sources(f)) put_id(&f->single.after, end);
     f->pair = f->single;
@@ -104,7 +104,7 @@ static qkv_status unwrap(const qkv__template *from, qkv__wrap *to)
  * the beginning is the end of the text before. */
 static bool begins_by_itself(const qkv__special_tokens *f)
 {
-    int32_t start = qkv_tokenizer_find(f->source, QKV_SPECIAL_START);
+    int32_t start = qkv_tokenizer_id(f->source, QKV_SPECIAL_START);
     bool fits = start >= 0 && (f->info->begin < 0 || f->info->begin == start);
     bool is_llama = !strcmp(f->info->family, "llama") || !strcmp(f->info->family, "mistral");
     if (f->source->pipeline) return fits && is_llama && f->source->pipeline->is_spm && !f->source->pipeline->template_is_said;
@@ -164,7 +164,7 @@ static int64_t ids_around(const qkv__wrap *w) { return w->before.n + w->after.n;
 /* A folder of ours may hold a published encoder (export --as qkv): its tokenizer says what is around a text. */
 static bool is_of_others(const qkv__special_tokens *f)
 {
-    return !has_decoder(f) && f->source->pipeline && qkv_tokenizer_find(f->source, QKV_SPECIAL_START) < 0;
+    return !has_decoder(f) && f->source->pipeline && qkv_tokenizer_id(f->source, QKV_SPECIAL_START) < 0;
 }
 
 qkv_status qkv__refuse_without_tokenizer(const qkv_model *m, const char *job)
@@ -182,7 +182,7 @@ qkv_status qkv__special_tokens_of(const qkv_model *m, qkv__special_tokens *f)
     *f = (qkv__special_tokens){ .t = qkv_transformer_options(qkv_model_transformer(m)),
                                 .source = qkv_model_source_tokenizer(m),
                                 .target = qkv_model_target_tokenizer(m),
-                                .info = qkv_model_info_of(m) };
+                                .info = qkv_model_get_info(m) };
     if (!m || !f->source) return qkv__refuse_without_tokenizer(m, NULL);
     f->is_published = qkv__info_is_published(f->info) || is_of_others(f);
     qkv_status status = QKV_OK;
@@ -276,7 +276,7 @@ qkv_status qkv_model_special_tokens(const qkv_model *m, qkv_special_tokens *out)
 {
     qkv__special_tokens f;
     if (!m || !out) return qkv__fail(QKV_USAGE, "special tokens: a model and a place for the result are needed");
-    bool generates = qkv_model_info_of(m)->can & QKV_ABILITY_GENERATE;
+    bool generates = qkv_model_get_info(m)->can & QKV_CAN_GENERATE;
     qkv_status status = generates ? qkv__special_tokens_of(m, &f) : qkv__special_tokens_needed(m, &f);
     if (status) return status;
     *out = f.ids;

@@ -22,7 +22,7 @@ typedef struct qkv__wrap {
 } qkv__wrap;
 
 typedef struct qkv__special_tokens {
-    const qkv_transformer_opts *t;
+    const qkv_config *t;
     const qkv_tokenizer *source, *target;
     const qkv_model_info *info;
     bool is_published;

@@ -4,7 +4,7 @@
 
 #include <qkv/model.h>
 
-/* OK, or what qkv_model_touched() gives for a change that does not fit a model of these options. */
-qkv_status qkv__check_touch(const qkv_transformer_opts *o, const qkv_touch *touch);
+/* OK, or what qkv_model_edit() gives for a change that does not fit a model of these options. */
+qkv_status qkv__check_touch(const qkv_config *o, const qkv_edit *touch);
 
 #endif

@@ -3,9 +3,9 @@
 
 #include <math.h>
 
-qkv_embed qkv_embed_new(qkv_params *p, const char *name, int64_t vocabulary, int64_t dim)
+qkv_embedding qkv_embedding_new(qkv_params *p, const char *name, int64_t vocabulary, int64_t dim)
 {
-    qkv_embed e = { 0 };
+    qkv_embedding e = { 0 };
     if (vocabulary >= 1 && dim >= 1)
         e.weight = qkv__add_part(p, name, "weight", 2, (int64_t[]){ vocabulary, dim }, QKV_INIT_NORMAL, 1 / sqrtf((float)dim));
     else
@@ -14,7 +14,7 @@ qkv_embed qkv_embed_new(qkv_params *p, const char *name, int64_t vocabulary, int
     return e;
 }
 
-qkv_tensor *qkv_embed_forward(const qkv_embed *e, qkv_tape *t, const int32_t *ids, int64_t batch, int64_t length)
+qkv_tensor *qkv_embedding_forward(const qkv_embedding *e, qkv_tape *t, const int32_t *ids, int64_t batch, int64_t length)
 {
     if (!e || !e->weight) return qkv__no_weights(t, "embedding");
     return qkv_gather(t, e->weight, ids, 2, (int64_t[]){ batch, length });

@@ -9,7 +9,7 @@
 
 /* ---- making ---- */
 
-qkv_norm qkv__norm_of_width(qkv_params *p, const char *layer, const char *part, const qkv_transformer_opts *o, int64_t width,
+qkv_norm qkv__norm_of_width(qkv_params *p, const char *layer, const char *part, const qkv_config *o, int64_t width,
                             qkv_norm_kind kind)
 {
     char name[QKV_NAME_MAX];
@@ -19,12 +19,12 @@ qkv_norm qkv__norm_of_width(qkv_params *p, const char *layer, const char *part, 
     return n;
 }
 
-qkv_norm qkv__norm_part(qkv_params *p, const char *layer, const char *part, const qkv_transformer_opts *o)
+qkv_norm qkv__norm_part(qkv_params *p, const char *layer, const char *part, const qkv_config *o)
 {
     return qkv__norm_of_width(p, layer, part, o, o->dim, o->norm);
 }
 
-static qkv_mha mha_part(qkv_params *p, const char *layer, const char *part, const qkv_transformer_opts *o)
+static qkv_mha mha_part(qkv_params *p, const char *layer, const char *part, const qkv_config *o)
 {
     char name[QKV_NAME_MAX];
     if (!qkv__join_name(p, name, layer, part)) return (qkv_mha){ 0 };
@@ -38,7 +38,7 @@ static qkv_mha mha_part(qkv_params *p, const char *layer, const char *part, cons
                                              .dropout = o->attention_dropout });
 }
 
-static qkv_ffn ffn_part(qkv_params *p, const char *layer, const qkv_transformer_opts *o)
+static qkv_ffn ffn_part(qkv_params *p, const char *layer, const qkv_config *o)
 {
     char name[QKV_NAME_MAX];
     if (!qkv__join_name(p, name, layer, "ffn")) return (qkv_ffn){ 0 };
@@ -48,13 +48,13 @@ static qkv_ffn ffn_part(qkv_params *p, const char *layer, const qkv_transformer_
             .dim = o->dim, .d_ff = o->d_ff, .activation = o->activation, .no_bias = o->no_bias, .dropout = o->ffn_dropout });
 }
 
-bool qkv__has_window(const qkv_transformer_opts *o, int i)
+bool qkv__has_window(const qkv_config *o, int i)
 {
     return o->window && i >= o->window_from && !(o->full_every && i % o->full_every == o->full_at);
 }
 
 /* What few models have. */
-static void make_more_norms(qkv_params *p, qkv__layer *l, const char *layer, const qkv_transformer_opts *o, bool crosses)
+static void make_more_norms(qkv_params *p, qkv__layer *l, const char *layer, const qkv_config *o, bool crosses)
 {
     int64_t width = o->d_k ? o->d_k : o->heads > 0 ? o->dim / o->heads : 0; /* heads are checked with the attention */
     if (o->qk_norm) {
@@ -67,7 +67,7 @@ static void make_more_norms(qkv_params *p, qkv__layer *l, const char *layer, con
     l->ffn_post_norm = qkv__norm_part(p, layer, "ffn_post_norm", o);
 }
 
-bool qkv__layer_make(qkv_params *p, qkv__layer *l, const char *layer, int i, const qkv_transformer_opts *o, bool crosses)
+bool qkv__layer_make(qkv_params *p, qkv__layer *l, const char *layer, int i, const qkv_config *o, bool crosses)
 {
     l->self = mha_part(p, layer, "self", o);
     if (i || !o->no_first_norm) l->self_norm = qkv__norm_part(p, layer, "self_norm", o);
@@ -87,7 +87,7 @@ static void note_step(const qkv__pass *pass, int sub, int step, const qkv_tensor
 {
     const qkv__trail *trail = pass->trail;
     if (trail && x && trail->layer == pass->layer)
-        memcpy(trail->rows[sub][step], qkv_data(x) + trail->token * qkv__last(x), sizeof(float) * (size_t)qkv__last(x));
+        memcpy(trail->rows[sub][step], qkv_tensor_data(x) + trail->token * qkv__last(x), sizeof(float) * (size_t)qkv__last(x));
 }
 
 /* What a sub-layer sees, and what becomes of x and its result, which a linear layer made and nobody else reads. */
@@ -135,9 +135,9 @@ static qkv_tensor *sub_layers(const qkv__layer *l, qkv_tensor *x, const qkv__pas
 static qkv_tensor *layer_in_place(const qkv__layer *l, qkv_tensor *x, const qkv__pass *pass)
 {
     qkv_tape_reset(pass->layer_tape);
-    qkv_tensor *y = sub_layers(l, qkv__borrow(pass->layer_tape, x->ndim, x->shape, qkv_data(x)), pass);
+    qkv_tensor *y = sub_layers(l, qkv__borrow(pass->layer_tape, x->ndim, x->shape, qkv_tensor_data(x)), pass);
     if (!y) return qkv_tape_status(pass->layer_tape), qkv__error_below(x->tape);
-    memcpy(qkv_data(x), qkv_data(y), sizeof(float) * (size_t)x->count);
+    memcpy(qkv_tensor_data(x), qkv_tensor_data(y), sizeof(float) * (size_t)x->count);
     return x;
 }
 

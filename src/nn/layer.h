@@ -28,7 +28,7 @@ typedef struct qkv__cached_forward {
 
 /* What is changed in a model while it runs; they are checked. */
 typedef struct qkv__touches {
-    const qkv_touch *list;
+    const qkv_edit *list;
     int64_t n;
 } qkv__touches;
 
@@ -43,17 +43,17 @@ typedef struct qkv__trail {
 
 /* What the sub-layers of one forward have in common. */
 typedef struct qkv__pass {
-    const qkv_transformer_opts *o;
+    const qkv_config *o;
     qkv__cached_forward *cached; /* NULL: a whole sequence at once */
     const int32_t *types;        /* of the tokens; NULL: 0 */
     qkv_mask self;               /* of self-attention */
     /* how queries and keys turn, in layers without a window and with one; NULL: positions are in the embedding */
-    const qkv_rotary_opts *rotary, *local_rotary;
-    qkv_rotary_opts turns[2]; /* which these are */
-    const int32_t *places;    /* (batch, length): the tokens' positions, from first_position on; NULL: 0, 1, .. in every row */
-    int64_t longest;          /* sequence, for which there is */
-    qkv_tensor *relative;     /* (heads, 2n-1), by the distance of key and query, -(n-1) first; NULL: no bias */
-    qkv_tensor *memory;       /* what the encoder gave; NULL without cross-attention */
+    const qkv_rope_opts *rotary, *local_rotary;
+    qkv_rope_opts turns[2]; /* which these are */
+    const int32_t *places;  /* (batch, length): the tokens' positions, from first_position on; NULL: 0, 1, .. in every row */
+    int64_t longest;        /* sequence, for which there is */
+    qkv_tensor *relative;   /* (heads, 2n-1), by the distance of key and query, -(n-1) first; NULL: no bias */
+    qkv_tensor *memory;     /* what the encoder gave; NULL without cross-attention */
     qkv_mask cross;
     qkv_tape *layer_tape; /* of one layer after the other; NULL: all are on the tape of x */
     const struct qkv__ragged *ragged;
@@ -82,20 +82,20 @@ typedef struct qkv__layer {
 } qkv__layer;
 
 /* Makes layer number i, "encoder.3", say. False with the error in p. */
-bool qkv__layer_make(qkv_params *p, qkv__layer *l, const char *layer, int i, const qkv_transformer_opts *o, bool crosses);
+bool qkv__layer_make(qkv_params *p, qkv__layer *l, const char *layer, int i, const qkv_config *o, bool crosses);
 
 /* The norm "layer.part" of a model with these options; of another width than its dim, or another kind. */
-qkv_norm qkv__norm_part(qkv_params *p, const char *layer, const char *part, const qkv_transformer_opts *o);
-qkv_norm qkv__norm_of_width(qkv_params *p, const char *layer, const char *part, const qkv_transformer_opts *o, int64_t width,
+qkv_norm qkv__norm_part(qkv_params *p, const char *layer, const char *part, const qkv_config *o);
+qkv_norm qkv__norm_of_width(qkv_params *p, const char *layer, const char *part, const qkv_config *o, int64_t width,
                             qkv_norm_kind kind);
 
 /* How wide its tables are: embed_dim, or dim. */
-int64_t qkv__embed_width(const qkv_transformer_opts *o);
+int64_t qkv__embed_width(const qkv_config *o);
 
 /* The parts of a model. */
 typedef struct qkv__stack {
-    qkv_embed embed; /* the decoder's may be the encoder's */
-    qkv_embed types; /* of token types */
+    qkv_embedding embed; /* the decoder's may be the encoder's */
+    qkv_embedding types; /* of token types */
     qkv_positions positions;
     qkv_linear widen; /* with embed_dim */
     qkv_norm embed_norm;
@@ -106,7 +106,7 @@ typedef struct qkv__stack {
 
 enum { QKV__ENCODER, QKV__DECODER, QKV__STACKS };
 struct qkv_transformer {
-    qkv_transformer_opts o;
+    qkv_config o;
     qkv__stack stacks[QKV__STACKS];
     const float *frequencies; /* of scaled rotary positions, in layers without a local base; NULL: those of the base */
     const float *divisors;    /* of LongRoPE (2, pairs): of frequencies in short texts and in long ones; NULL: none */
@@ -115,7 +115,8 @@ struct qkv_transformer {
     qkv_linear output; /* the weight is an embedding's when tied */
     qkv_linear pooler, classifier;
     qkv_tensor *pool_query; /* (1, dim), of attention pooling */
-    qkv_tensor *ngram_counts, *ngram_totals, *ngram_weights; /* see ngrams.h: (slots, classes), (2 classes + 3), (2), all flat */
+    qkv_tensor *ngram_counts, *ngram_totals,
+        *ngram_weights; /* see ngrams.h: (slots, classes), (2 classes + 3), (2), all flat */
     qkv__touches touches;
 };
 
@@ -165,7 +166,7 @@ void qkv__set_relative(const qkv_transformer *m, qkv_tape *t, qkv__pass *pass);
 qkv__relative qkv__relative_of(const qkv_tensor *bias); /* NULL: none */
 
 /* Pairs of a head that turn. */
-int64_t qkv__rotary_pairs(const qkv_transformer_opts *o);
+int64_t qkv__rotary_pairs(const qkv_config *o);
 
 /* Gives a model LongRoPE's divisors (2, pairs), which are copied; those of short texts count. False with the error in p. */
 bool qkv__set_divisors(qkv_params *p, qkv_transformer *m, const float *divisors);
@@ -179,7 +180,7 @@ qkv_tensor *qkv__self_forward(const qkv__layer *l, qkv_tensor *x, const qkv__pas
 qkv_tensor *qkv__self_ragged(const qkv__layer *l, qkv_tensor *x, const qkv__pass *pass);
 qkv_tensor *qkv__self_cached(const qkv__layer *l, qkv_tensor *x, const qkv__pass *pass);
 
-/* ---- changes, see qkv_touch ---- */
+/* ---- changes, see qkv_edit ---- */
 static inline qkv_attention_kind qkv__self_of(const qkv__pass *pass)
 {
     return pass->stack == QKV__DECODER ? QKV_ATTENTION_DECODER : QKV_ATTENTION_ENCODER;

@@ -72,18 +72,18 @@ static qkv_tensor *normalise_heads(const qkv_norm *n, qkv_tensor *x)
     return qkv_reshape(qkv_norm_forward(n, heads), 3, shape);
 }
 
-static qkv_tensor *turn(qkv_tensor *x, const qkv_rotary_opts *rotary, int64_t heads)
+static qkv_tensor *turn(qkv_tensor *x, const qkv_rope_opts *rotary, int64_t heads)
 {
     if (!rotary) return x;
-    qkv_rotary_opts own = *rotary;
+    qkv_rope_opts own = *rotary;
     own.heads = heads;
-    return qkv_rotary(x, &own);
+    return qkv_rope(x, &own);
 }
 
 /* Queries, keys and values of self-attention: normalised and turned as the layer has it. */
 static bool project_self(const qkv__layer *l, qkv_tensor *x, const qkv__pass *pass, qkv_tensor *qkv[3])
 {
-    const qkv_rotary_opts *rotary = l->window ? pass->local_rotary : pass->rotary;
+    const qkv_rope_opts *rotary = l->window ? pass->local_rotary : pass->rotary;
     if (!project(&l->self, x, x, qkv)) return false;
     qkv[0] = turn(normalise_heads(&l->q_norm, qkv[0]), rotary, l->self.heads);
     qkv[1] = turn(normalise_heads(&l->k_norm, qkv[1]), rotary, l->self.kv_heads);
@@ -144,9 +144,9 @@ qkv_tensor *qkv__self_ragged(const qkv__layer *l, qkv_tensor *x, const qkv__pass
 /* Rows of a tensor that belong to heads which are switched off become zeros. */
 static void silence_heads(const qkv_mha *m, qkv_tensor *y, const uint8_t *off)
 {
-    int64_t width = qkv_dim(y, -1) / m->heads, tokens = qkv_count(y) / qkv_dim(y, -1);
+    int64_t width = qkv_tensor_dim(y, -1) / m->heads, tokens = qkv_tensor_count(y) / qkv_tensor_dim(y, -1);
     for (int64_t i = 0; i < tokens * m->heads; i++)
-        if (off[i % m->heads]) memset(qkv_data(y) + i * width, 0, sizeof(float) * (size_t)width);
+        if (off[i % m->heads]) memset(qkv_tensor_data(y) + i * width, 0, sizeof(float) * (size_t)width);
 }
 
 /* Where the weights of each part go, on the tape, one (1, heads, queries, keys) after the other. */
@@ -154,7 +154,7 @@ static void keep_weights(const qkv_mha *m, qkv_tape *t, qkv__paged_part *parts, 
 {
     for (int64_t i = 0; i < n; i++) {
         qkv_tensor *weights = qkv__result(t, 4, (int64_t[]){ 1, m->heads, parts[i].n, parts[i].keys }, NULL, 0, NULL);
-        parts[i].weights = qkv_data(weights);
+        parts[i].weights = qkv_tensor_data(weights);
         if (weights && qkv__keeps_attention(t)) qkv__keep_attention(t, weights);
     }
 }
@@ -198,7 +198,7 @@ static void write_tokens(void *work, int64_t from, int64_t to)
         int64_t at = qkv__max(first, from), end = qkv__min(first + f->self[r].n, to);
         if (at < end)
             qkv__cache_write(f->self_cache, f->sequences[r], f->layer, f->self[r].keys - f->self[r].n + at - first, end - at,
-                             qkv_data(w->k) + at * qkv__last(w->k), qkv_data(w->v) + at * qkv__last(w->v));
+                             qkv_tensor_data(w->k) + at * qkv__last(w->k), qkv_tensor_data(w->v) + at * qkv__last(w->v));
     }
 }
 

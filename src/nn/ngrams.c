@@ -16,14 +16,14 @@ static const double strength[ORDERS] = { 1.4, 0.7 };
 /* Vectors, so that nothing quantizes or decays them. */
 void qkv__ngrams_make(qkv_params *p, qkv_transformer *m)
 {
-    const qkv_transformer_opts *o = &m->o;
+    const qkv_config *o = &m->o;
     int64_t counts = (o->vocabulary + o->ngrams) * o->classes, totals = ORDERS * (o->classes + 1) + 1, orders = ORDERS;
     m->ngram_counts = qkv_params_add(p, "ngrams.counts", 1, &counts, QKV_INIT_ZERO, 0);
     m->ngram_totals = qkv_params_add(p, "ngrams.totals", 1, &totals, QKV_INIT_ZERO, 0);
     m->ngram_weights = qkv_params_add(p, "ngrams.weight", 1, &orders, QKV_INIT_ONE, 0);
 }
 
-const char *qkv__ngrams_check(const qkv_transformer_opts *o)
+const char *qkv__ngrams_check(const qkv_config *o)
 {
     int64_t counts;
     if (!o->ngrams) return NULL;
@@ -37,7 +37,7 @@ const char *qkv__ngrams_check(const qkv_transformer_opts *o)
 /* ---- the slots of a text ---- */
 
 /* splitmix64's mixing: every bit of both ids decides about every bit. */
-static int32_t slot_of_pair(const qkv_transformer_opts *o, int32_t a, int32_t b)
+static int32_t slot_of_pair(const qkv_config *o, int32_t a, int32_t b)
 {
     uint64_t x = (uint64_t)(uint32_t)a << 32 | (uint32_t)b;
     x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -52,7 +52,7 @@ static int by_slot(const void *a, const void *b)
 }
 
 /* Writes the slots of n tokens and their pairs, each once and rising, to `to`, which has room for 2 n. Gives how many. */
-static int64_t find_slots(const qkv_transformer_opts *o, const int32_t *ids, int64_t n, int32_t *to)
+static int64_t find_slots(const qkv_config *o, const int32_t *ids, int64_t n, int32_t *to)
 {
     int64_t all = 0, distinct = 0;
     for (int64_t i = 0; i < n; i++) to[all++] = ids[i];
@@ -67,7 +67,7 @@ static int64_t find_slots(const qkv_transformer_opts *o, const int32_t *ids, int
 
 void qkv__ngrams_clear(const qkv_transformer *m)
 {
-    if (m->o.ngrams) memset(qkv_data(m->ngram_counts), 0, sizeof(float) * (size_t)qkv_count(m->ngram_counts));
+    if (m->o.ngrams) memset(qkv_tensor_data(m->ngram_counts), 0, sizeof(float) * (size_t)qkv_tensor_count(m->ngram_counts));
 }
 
 qkv_status qkv__ngrams_count(const qkv_transformer *m, const int32_t *ids, int64_t n, int32_t class_id)
@@ -77,7 +77,7 @@ qkv_status qkv__ngrams_count(const qkv_transformer *m, const int32_t *ids, int64
     if (!m->o.ngrams || !n) return QKV_OK;
     if (!slots) return QKV_MEMORY;
     int64_t found = find_slots(&m->o, ids, n, slots);
-    float *counts = qkv_data(m->ngram_counts);
+    float *counts = qkv_tensor_data(m->ngram_counts);
     for (int64_t i = 0; i < found; i++) counts[slots[i] * m->o.classes + class_id]++;
     qkv__release(slots, bytes);
     return QKV_OK;
@@ -85,10 +85,10 @@ qkv_status qkv__ngrams_count(const qkv_transformer *m, const int32_t *ids, int64
 
 void qkv__ngrams_finish(const qkv_transformer *m, double overlap)
 {
-    const qkv_transformer_opts *o = &m->o;
+    const qkv_config *o = &m->o;
     if (!o->ngrams) return;
-    const float *counts = qkv_data(m->ngram_counts);
-    float *totals = qkv_data(m->ngram_totals);
+    const float *counts = qkv_tensor_data(m->ngram_counts);
+    float *totals = qkv_tensor_data(m->ngram_totals);
     totals[ORDERS * (o->classes + 1)] = (float)overlap;
     for (int order = 0; order < ORDERS; order++) {
         int64_t from = order ? o->vocabulary : 0, to = order ? o->vocabulary + o->ngrams : o->vocabulary, used = 0;
@@ -108,7 +108,7 @@ void qkv__ngrams_finish(const qkv_transformer *m, double overlap)
 
 float qkv__ngrams_overlap(const qkv_transformer *m)
 {
-    return m->o.ngrams ? qkv_data(m->ngram_totals)[ORDERS * (m->o.classes + 1)] : 0;
+    return m->o.ngrams ? qkv_tensor_data(m->ngram_totals)[ORDERS * (m->o.classes + 1)] : 0;
 }
 
 /* ---- what they say ---- */
@@ -120,8 +120,8 @@ static double left_out(const float *of, int64_t k, int32_t own) { return (double
 static void judge_row(const qkv_transformer *m, const int32_t *slots, int64_t n_slots, int64_t n, int32_t own, double *sums,
                       float *to)
 {
-    const qkv_transformer_opts *o = &m->o;
-    const float *counts = qkv_data(m->ngram_counts), *totals = qkv_data(m->ngram_totals);
+    const qkv_config *o = &m->o;
+    const float *counts = qkv_tensor_data(m->ngram_counts), *totals = qkv_tensor_data(m->ngram_totals);
     int64_t seen[ORDERS] = { 0 };
     memset(sums, 0, sizeof *sums * ORDERS * (size_t)o->classes);
     for (int64_t i = 0; i < n_slots; i++) {
@@ -185,7 +185,7 @@ void qkv__ngrams_fit(const qkv_transformer *m, const float *said, const int32_t 
                by[ORDERS] = { (h[2] * g[0] - h[1] * g[1]) / det, (h[0] * g[1] - h[1] * g[0]) / det };
         for (int o = 0; o < ORDERS; o++) w[o] = fmin(fmax(w[o] - fmin(fmax(by[o], -longest), longest), least), most);
     }
-    for (int o = 0; o < ORDERS; o++) qkv_data(m->ngram_weights)[o] = (float)w[o];
+    for (int o = 0; o < ORDERS; o++) qkv_tensor_data(m->ngram_weights)[o] = (float)w[o];
 }
 
 qkv_tensor *qkv__ngrams_add(const qkv_transformer *m, qkv_tensor *logits, const qkv__sources *x, const int32_t *classes)
@@ -201,7 +201,7 @@ qkv_tensor *qkv__ngrams_add(const qkv_transformer *m, qkv_tensor *logits, const 
         const int32_t *ids = x->ids + i * x->length;
         int64_t n = x->lengths ? x->lengths[i] : x->length, n_slots = find_slots(&m->o, ids, n, slots);
         bool is_counted = classes && qkv__is_training(t);
-        if (n) judge_row(m, slots, n_slots, n, is_counted ? classes[i] : -1, sums, qkv_data(said) + i * of_row);
+        if (n) judge_row(m, slots, n_slots, n, is_counted ? classes[i] : -1, sums, qkv_tensor_data(said) + i * of_row);
     }
     return qkv_add(logits, qkv_sum_dim(qkv_mul(said, m->ngram_weights), 2));
 }

@@ -19,7 +19,7 @@
 void qkv__ngrams_make(qkv_params *p, qkv_transformer *m);
 
 /* Why a model with these options has no such counts; NULL: it can have them, or needs none. */
-const char *qkv__ngrams_check(const qkv_transformer_opts *o);
+const char *qkv__ngrams_check(const qkv_config *o);
 
 /* logits (rows, classes) with that added; logits itself without ngrams. classes: the class of each row, to leave it out of the counts
  * on a tape that trains; NULL: the texts were not counted. */

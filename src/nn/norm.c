@@ -31,5 +31,5 @@ qkv_tensor *qkv_norm_forward(const qkv_norm *n, qkv_tensor *x)
 {
     if (!x) return NULL;
     if (!n || !n->gain) return qkv__no_weights(x->tape, "norm");
-    return n->kind == QKV_NORM_RMS ? qkv_rmsnorm(x, n->gain, n->eps) : qkv_layernorm(x, n->gain, n->bias, n->eps);
+    return n->kind == QKV_NORM_RMS ? qkv_rms_norm(x, n->gain, n->eps) : qkv_layer_norm(x, n->gain, n->bias, n->eps);
 }

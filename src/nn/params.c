@@ -417,11 +417,11 @@ float *qkv_params_data(qkv_params *p) { return p && !qkv_params_materialize(p) ?
 
 float *qkv_params_grad(qkv_params *p) { return p && !qkv_params_materialize(p) ? p->grad : NULL; }
 
-int qkv_params_tensors(const qkv_params *p) { return p ? p->n_entries : 0; }
+int qkv_params_size(const qkv_params *p) { return p ? p->n_entries : 0; }
 
 static entry *at(const qkv_params *p, int i) { return p && i >= 0 && i < p->n_entries ? p->entries[i] : NULL; }
 
-qkv_tensor *qkv_params_tensor(const qkv_params *p, int i)
+qkv_tensor *qkv_params_at(const qkv_params *p, int i)
 {
     entry *e = at(p, i);
     return e ? &e->tensor : NULL;

@@ -38,13 +38,13 @@ bool qkv__linear_together(const qkv_linear *const *l, int n, qkv_tensor *x, qkv_
 bool qkv__is_gated(qkv_activation f);
 
 /* Whether self-attention of layer i has a window. */
-bool qkv__has_window(const qkv_transformer_opts *o, int i);
+bool qkv__has_window(const qkv_config *o, int i);
 
 /* f(x) for any activation, of a gated one what it does to its gate; x, which a linear layer made, is not read again. */
 qkv_tensor *qkv__activate(qkv_activation f, qkv_tensor *x);
 
 /* Whether positions are added to embeddings; those that are not learned, of either kind of sinusoid. */
-bool qkv__adds_positions(const qkv_transformer_opts *o);
+bool qkv__adds_positions(const qkv_config *o);
 qkv_tensor *qkv__sinusoid(qkv_tape *t, int64_t first, int64_t length, int64_t dim, qkv_position_kind kind);
 
 /* Params whose weights have names and shapes, but no values until each is placed somewhere. NULL as qkv_params_new(). */

@@ -19,18 +19,18 @@ static bool check_pool_lengths(qkv_tape *t, const int32_t *lengths, int64_t batc
 static qkv_tensor *pick(qkv_tensor *hidden, const int32_t *lengths, bool last)
 {
     qkv_tape *t = hidden->tape;
-    int64_t batch = qkv_dim(hidden, 0), length = qkv_dim(hidden, 1);
+    int64_t batch = qkv_tensor_dim(hidden, 0), length = qkv_tensor_dim(hidden, 1);
     int32_t *places = qkv__save(t, sizeof *places * (size_t)batch);
     if (!places) return NULL;
     for (int64_t b = 0; b < batch; b++) places[b] = (int32_t)(b * length + (last ? (lengths ? lengths[b] : length) - 1 : 0));
-    return qkv_gather(t, qkv_reshape(hidden, QKV_SHAPE(batch * length, qkv_dim(hidden, 2))), places, 1, &batch);
+    return qkv_gather(t, qkv_reshape(hidden, QKV_SHAPE(batch * length, qkv_tensor_dim(hidden, 2))), places, 1, &batch);
 }
 
 /* softmax(q h^T / sqrt(dim)) h over the real tokens; a query of zeros sees them all alike. */
 static qkv_tensor *pool_by_attention(qkv_tensor *hidden, const int32_t *lengths, qkv_tensor *query)
 {
     qkv_tape *t = hidden->tape;
-    int64_t batch = qkv_dim(hidden, 0), dim = qkv_dim(hidden, 2);
+    int64_t batch = qkv_tensor_dim(hidden, 0), dim = qkv_tensor_dim(hidden, 2);
     int32_t *zeros = qkv__save(t, sizeof *zeros * (size_t)batch);
     for (int64_t b = 0; zeros && b < batch; b++) zeros[b] = 0;
     qkv_tensor *q = zeros ? qkv_gather(t, query, zeros, 2, (int64_t[]){ batch, 1 }) : NULL;
@@ -41,11 +41,11 @@ qkv_tensor *qkv_transformer_pool(const qkv_transformer *m, qkv_tensor *hidden, c
 {
     if (!m || !hidden) return NULL;
     qkv_tape *t = hidden->tape;
-    if (qkv_ndim(hidden) != 3) return qkv__error(t, QKV_USAGE, "pool: hidden states of 3 dimensions are needed");
-    if (!check_pool_lengths(t, lengths, qkv_dim(hidden, 0), qkv_dim(hidden, 1))) return NULL;
+    if (qkv_tensor_ndim(hidden) != 3) return qkv__error(t, QKV_USAGE, "pool: hidden states of 3 dimensions are needed");
+    if (!check_pool_lengths(t, lengths, qkv_tensor_dim(hidden, 0), qkv_tensor_dim(hidden, 1))) return NULL;
     if (how == QKV_POOLING_FIRST || how == QKV_POOLING_LAST) return pick(hidden, lengths, how == QKV_POOLING_LAST);
     if (how == QKV_POOLING_MEAN)
-        return pool_by_attention(hidden, lengths, qkv_constant(t, QKV_SHAPE(1, qkv_dim(hidden, 2)), NULL));
+        return pool_by_attention(hidden, lengths, qkv_constant(t, QKV_SHAPE(1, qkv_tensor_dim(hidden, 2)), NULL));
     if (how != QKV_POOLING_ATTENTION || !m->pool_query)
         return qkv__error(t, QKV_USAGE, "pool: the model has no weights for such a pooling");
     return pool_by_attention(hidden, lengths, m->pool_query);

@@ -46,6 +46,6 @@ void qkv__set_relative(const qkv_transformer *m, qkv_tape *t, qkv__pass *pass)
 qkv__relative qkv__relative_of(const qkv_tensor *bias)
 {
     if (!bias) return (qkv__relative){ 0 };
-    int64_t width = qkv_dim(bias, 1);
-    return (qkv__relative){ qkv_data(bias) + width / 2, width };
+    int64_t width = qkv_tensor_dim(bias, 1);
+    return (qkv__relative){ qkv_tensor_data(bias) + width / 2, width };
 }

@@ -5,7 +5,7 @@
 
 /* ---- parts that are off, places ---- */
 
-static bool is_at(const qkv_touch *x, qkv_touch_what what, qkv_attention_kind kind, int layer)
+static bool is_at(const qkv_edit *x, qkv_edit_kind what, qkv_attention_kind kind, int layer)
 {
     return x->what == what && x->kind == kind && (x->layer == layer || x->layer < 0);
 }
@@ -14,14 +14,14 @@ bool qkv__layer_is_off(const qkv__touches *x, int stack, int layer)
 {
     qkv_attention_kind kind = stack == QKV__DECODER ? QKV_ATTENTION_DECODER : QKV_ATTENTION_ENCODER;
     for (int64_t i = 0; i < x->n; i++)
-        if (is_at(&x->list[i], QKV_TOUCH_LAYER_OFF, kind, layer)) return true;
+        if (is_at(&x->list[i], QKV_EDIT_ABLATE_LAYER, kind, layer)) return true;
     return false;
 }
 
 bool qkv__head_is_off(const qkv__touches *x, qkv_attention_kind kind, int layer, int head)
 {
     for (int64_t i = 0; i < x->n; i++)
-        if (is_at(&x->list[i], QKV_TOUCH_HEAD_OFF, kind, layer) && x->list[i].head == head) return true;
+        if (is_at(&x->list[i], QKV_EDIT_ABLATE_HEAD, kind, layer) && x->list[i].head == head) return true;
     return false;
 }
 
@@ -29,14 +29,15 @@ int64_t qkv__moved_position(const qkv__touches *x, int stack, int64_t place)
 {
     qkv_attention_kind kind = stack == QKV__DECODER ? QKV_ATTENTION_DECODER : QKV_ATTENTION_ENCODER;
     for (int64_t i = x->n - 1; i >= 0; i--) /* the last one counts */
-        if (x->list[i].what == QKV_TOUCH_MOVE && x->list[i].kind == kind && x->list[i].place == place) return x->list[i].other;
+        if (x->list[i].what == QKV_EDIT_SET_POSITION && x->list[i].kind == kind && x->list[i].place == place)
+            return x->list[i].other;
     return place;
 }
 
 const int32_t *qkv__moved_positions(qkv_tape *t, const qkv__touches *x, int stack, int64_t batch, int64_t length)
 {
     bool any = false;
-    for (int64_t i = 0; i < x->n; i++) any = any || x->list[i].what == QKV_TOUCH_MOVE;
+    for (int64_t i = 0; i < x->n; i++) any = any || x->list[i].what == QKV_EDIT_SET_POSITION;
     int32_t *positions = any ? qkv__save(t, sizeof *positions * (size_t)(batch * length)) : NULL;
     for (int64_t i = 0; positions && i < batch * length; i++) positions[i] = (int32_t)qkv__moved_position(x, stack, i % length);
     return positions;
@@ -46,8 +47,8 @@ uint8_t *qkv__hidden_keys(qkv_tape *t, const qkv__touches *x, qkv_attention_kind
 {
     uint8_t *keys = NULL;
     for (int64_t i = 0; i < x->n; i++) {
-        const qkv_touch *touch = &x->list[i];
-        if (touch->what != QKV_TOUCH_HIDE_KEY || touch->kind != kind) continue;
+        const qkv_edit *touch = &x->list[i];
+        if (touch->what != QKV_EDIT_HIDE_KEY || touch->kind != kind) continue;
         if (!keys && (keys = qkv__save(t, (size_t)n))) memset(keys, !hidden, (size_t)n);
         if (keys && touch->place < n) keys[touch->place] = hidden;
     }
@@ -56,22 +57,22 @@ uint8_t *qkv__hidden_keys(qkv_tape *t, const qkv__touches *x, qkv_attention_kind
 
 /* ---- values ---- */
 
-static bool changes_value(const qkv_touch *x, qkv_attention_kind kind, int layer)
+static bool changes_value(const qkv_edit *x, qkv_attention_kind kind, int layer)
 {
-    return is_at(x, QKV_TOUCH_SWAP_VALUES, kind, layer) || is_at(x, QKV_TOUCH_ZERO_VALUE, kind, layer);
+    return is_at(x, QKV_EDIT_SWAP_VALUES, kind, layer) || is_at(x, QKV_EDIT_ZERO_VALUE, kind, layer);
 }
 
 bool qkv__touches_weights(const qkv__touches *x, qkv_attention_kind kind, int layer)
 {
     for (int64_t i = 0; i < x->n; i++)
-        if (changes_value(&x->list[i], kind, layer) || is_at(&x->list[i], QKV_TOUCH_EDIT_ROW, kind, layer)) return true;
+        if (changes_value(&x->list[i], kind, layer) || is_at(&x->list[i], QKV_EDIT_ROW, kind, layer)) return true;
     return false;
 }
 
 /* The query from which on a change of values counts: in the decoder one that sees both keys. */
-static int64_t counts_from(const qkv_touch *x)
+static int64_t counts_from(const qkv_edit *x)
 {
-    bool waits = x->what == QKV_TOUCH_SWAP_VALUES && x->kind == QKV_ATTENTION_DECODER;
+    bool waits = x->what == QKV_EDIT_SWAP_VALUES && x->kind == QKV_ATTENTION_DECODER;
     return !waits ? 0 : x->place > x->other ? x->place : x->other;
 }
 
@@ -81,8 +82,8 @@ static bool value_sources(const qkv__touches *x, qkv_attention_kind kind, int la
     bool any = false;
     for (int64_t j = 0; j < n; j++) from[j] = (int32_t)j;
     for (int64_t i = 0; i < x->n; i++) {
-        const qkv_touch *touch = &x->list[i];
-        bool zeros = touch->what == QKV_TOUCH_ZERO_VALUE;
+        const qkv_edit *touch = &x->list[i];
+        bool zeros = touch->what == QKV_EDIT_ZERO_VALUE;
         if (!changes_value(touch, kind, layer) || query < counts_from(touch)) continue;
         if (touch->place >= n || (!zeros && touch->other >= n)) continue;
         any = true;
@@ -107,7 +108,7 @@ static qkv_tensor *changed_values(qkv_tensor *v, const qkv__pass *pass, qkv_atte
         any |= value_sources(&pass->touches, kind, pass->layer, query, own, from + b * n);
         for (int64_t j = 0; j < n; j++) {
             int64_t i = b * n + j, source = j < own ? from[i] : j;
-            qkv_data(kept)[i] = source >= 0;
+            qkv_tensor_data(kept)[i] = source >= 0;
             from[i] = (int32_t)(b * n + (source < 0 ? j : source));
         }
     }
@@ -133,7 +134,8 @@ static qkv_tensor *map_of(const touching *w, counts *is_one, int64_t from)
 {
     int64_t width = w->o->heads * w->dv;
     qkv_tensor *map = qkv_constant(w->qkv[0]->tape, 3, (int64_t[]){ 1, w->queries, width }, NULL);
-    for (int64_t i = 0; map && i < w->queries * width; i++) qkv_data(map)[i] = is_one(w, i / width, i % width / w->dv, from);
+    for (int64_t i = 0; map && i < w->queries * width; i++)
+        qkv_tensor_data(map)[i] = is_one(w, i / width, i % width / w->dv, from);
     return map;
 }
 
@@ -150,12 +152,11 @@ static bool has_values_of(const touching *w, int64_t query, int64_t head, int64_
     return last == from;
 }
 
-static const qkv_touch *edit_of(const touching *w, int64_t query, int64_t head)
+static const qkv_edit *edit_of(const touching *w, int64_t query, int64_t head)
 {
     const qkv__touches *x = &w->pass->touches;
     for (int64_t i = x->n - 1; i >= 0; i--)
-        if (is_at(&x->list[i], QKV_TOUCH_EDIT_ROW, w->kind, w->pass->layer) && x->list[i].head == head &&
-            x->list[i].place == query)
+        if (is_at(&x->list[i], QKV_EDIT_ROW, w->kind, w->pass->layer) && x->list[i].head == head && x->list[i].place == query)
             return &x->list[i];
     return NULL;
 }
@@ -203,7 +204,7 @@ static qkv_tensor *attend_with_values(const touching *w, qkv_tensor **weights)
 }
 
 /* What the given row gives: (batch, queries, heads*dv), zeros but for its query and head; its weights are seen too. */
-static qkv_tensor *edited(const touching *w, const qkv_touch *edit, qkv_tensor *weights)
+static qkv_tensor *edited(const touching *w, const qkv_edit *edit, qkv_tensor *weights)
 {
     qkv_tape *t = w->qkv[0]->tape;
     qkv_tensor *row = qkv_constant(t, 3, (int64_t[]){ w->batch, w->queries, w->keys }, NULL);
@@ -211,16 +212,16 @@ static qkv_tensor *edited(const touching *w, const qkv_touch *edit, qkv_tensor *
     if (!row || !place || !weights) return NULL;
     for (int64_t b = 0; b < w->batch; b++) {
         int64_t seen = w->mask.key_lengths ? w->mask.key_lengths[b] : w->keys, n = edit->n_row < seen ? edit->n_row : seen;
-        float *shown = qkv_data(weights) + ((b * w->o->heads + edit->head) * w->queries + edit->place) * w->keys;
+        float *shown = qkv_tensor_data(weights) + ((b * w->o->heads + edit->head) * w->queries + edit->place) * w->keys;
         memset(shown, 0, sizeof(float) * (size_t)w->keys);
         memcpy(shown, edit->row, sizeof(float) * (size_t)n);
-        memcpy(qkv_data(row) + (b * w->queries + edit->place) * w->keys, shown, sizeof(float) * (size_t)w->keys);
+        memcpy(qkv_tensor_data(row) + (b * w->queries + edit->place) * w->keys, shown, sizeof(float) * (size_t)w->keys);
     }
-    for (int64_t d = 0; d < w->dv; d++) qkv_data(place)[d * w->o->heads * w->dv + edit->head * w->dv + d] = 1;
+    for (int64_t d = 0; d < w->dv; d++) qkv_tensor_data(place)[d * w->o->heads * w->dv + edit->head * w->dv + d] = 1;
     int64_t kv_heads = w->o->kv_heads ? w->o->kv_heads : w->o->heads, h = edit->head / (w->o->heads / kv_heads);
     qkv_tensor *v = qkv_slice(changed_values(w->qkv[2], w->pass, w->kind, w->mask.key_lengths, edit->place), 2, h * w->dv,
                               (h + 1) * w->dv);
-    return qkv_matmul(qkv_matmul(row, v, QKV_TRANSPOSE_NONE), place, QKV_TRANSPOSE_NONE);
+    return qkv_matmul(qkv_matmul(row, v, 0), place, 0);
 }
 
 static qkv_tensor *edit_rows(const touching *w, qkv_tensor *y, qkv_tensor *weights)
@@ -228,8 +229,8 @@ static qkv_tensor *edit_rows(const touching *w, qkv_tensor *y, qkv_tensor *weigh
     const qkv__touches *x = &w->pass->touches;
     bool any = false;
     for (int64_t i = 0; y && i < x->n; i++) {
-        const qkv_touch *edit = &x->list[i];
-        if (!is_at(edit, QKV_TOUCH_EDIT_ROW, w->kind, w->pass->layer) || edit->place >= w->queries) continue;
+        const qkv_edit *edit = &x->list[i];
+        if (!is_at(edit, QKV_EDIT_ROW, w->kind, w->pass->layer) || edit->place >= w->queries) continue;
         if (edit_of(w, edit->place, edit->head) != edit) continue;
         if (!any) y = qkv_mul(y, map_of(w, is_not_edited, 0));
         any = true;
@@ -287,7 +288,7 @@ static void touch_query(const touching *w, const qkv__paged_part *part, int64_t 
     int64_t seen = w->kind == QKV_ATTENTION_DECODER ? place + 1 : part->keys; /* what comes later changes no bit */
     bool moved = value_sources(&w->pass->touches, w->kind, f->layer, place, seen, from);
     for (int64_t h = 0; h < w->o->heads; h++) {
-        const qkv_touch *edit = edit_of(w, place, h);
+        const qkv_edit *edit = edit_of(w, place, h);
         float *weights = part->weights + (h * part->n + i) * part->keys;
         int64_t n = !edit ? 0 : edit->n_row < seen ? edit->n_row : seen;
         if (edit) memset(weights, 0, sizeof *weights * (size_t)part->keys);
@@ -301,7 +302,7 @@ void qkv__touch_cached(const qkv__pass *pass, const qkv_mha *m, qkv_tensor *y, q
     const qkv__cached_forward *f = pass->cached;
     const qkv__paged_part *parts = kind == QKV_ATTENTION_CROSS ? f->cross : f->self;
     const touching w = { .o = &(qkv_attention_opts){ .heads = m->heads }, .pass = pass, .kind = kind };
-    float *row = qkv_data(y);
+    float *row = qkv_tensor_data(y);
     for (int64_t r = 0; r < f->rows; r++) {
         int32_t *from = qkv__save(y->tape, sizeof *from * (size_t)parts[r].keys);
         if (!from) return;

@@ -15,7 +15,7 @@ static const char *const classifier_names[] = { "classifier", "token_classifier"
 
 /* ---- making ---- */
 
-static const char *check_rotary(const qkv_transformer_opts *o)
+static const char *check_rotary(const qkv_config *o)
 {
     int64_t width = o->d_k ? o->d_k : o->heads > 0 ? o->dim / o->heads : 0;
     if (!(o->rotary_base >= 0 && o->rotary_base < INFINITY)) return "the rotary base cannot be negative";
@@ -35,7 +35,7 @@ static const char *check_rotary(const qkv_transformer_opts *o)
     return o->rotary_length < 1 ? "scaled frequencies need the rotary length" : NULL;
 }
 
-static const char *check_attention(const qkv_transformer_opts *o)
+static const char *check_attention(const qkv_config *o)
 {
     if (o->window < 0 || o->window_from < 0 || o->full_every < 0 || o->full_at < 0) return "a window cannot be negative";
     if (!(o->attention_scale >= 0 && o->attention_scale < INFINITY)) return "the scale of attention cannot be negative";
@@ -47,7 +47,7 @@ static const char *check_attention(const qkv_transformer_opts *o)
 }
 
 /* What published models have besides. */
-static const char *check_variant(const qkv_transformer_opts *o)
+static const char *check_variant(const qkv_config *o)
 {
     if ((unsigned)o->pooler > QKV_POOLER_GELU) return "there is no such pooler";
     if (o->token_types < 0) return "token types cannot be negative";
@@ -58,7 +58,7 @@ static const char *check_variant(const qkv_transformer_opts *o)
 }
 
 /* What T5, ELECTRA and ALBERT have. */
-static const char *check_sharing(const qkv_transformer_opts *o)
+static const char *check_sharing(const qkv_config *o)
 {
     int64_t least = o->encoder_layers ? 4 : 2; /* one exact distance on either side */
     if (o->relative_buckets < 0 || o->relative_distance < 0 || o->embed_dim < 0) return "no size may be negative";
@@ -73,7 +73,7 @@ static const char *check_sharing(const qkv_transformer_opts *o)
     return o->pooler == QKV_POOLER_HEAD ? "a head of another width (embed_dim) is no pooler" : NULL;
 }
 
-static const char *check_classes_of(const qkv_transformer_opts *o)
+static const char *check_classes_of(const qkv_config *o)
 {
     if ((unsigned)o->classes_of > QKV_CLASSES_OF_SPANS) return "there are classes of texts, tokens and spans";
     if (!o->classes_of) return NULL;
@@ -82,7 +82,7 @@ static const char *check_classes_of(const qkv_transformer_opts *o)
                                                                     : NULL;
 }
 
-static bool check_transformer_options(qkv_params *p, const qkv_transformer_opts *o)
+static bool check_transformer_options(qkv_params *p, const qkv_config *o)
 {
     const char *problem = NULL;
     if (o->vocabulary < 1 || o->target_vocabulary < 0) problem = "a vocabulary has at least 1 token";
@@ -106,20 +106,20 @@ static bool check_transformer_options(qkv_params *p, const qkv_transformer_opts 
     return !problem || qkv__params_fail(p, QKV_USAGE, "transformer: %s", problem);
 }
 
-int64_t qkv__embed_width(const qkv_transformer_opts *o) { return o->embed_dim ? o->embed_dim : o->dim; }
+int64_t qkv__embed_width(const qkv_config *o) { return o->embed_dim ? o->embed_dim : o->dim; }
 
 /* The tables, and what becomes of their sum. */
 static void make_embeddings(qkv_params *p, qkv_transformer *m, int which)
 {
-    const qkv_transformer_opts *o = &m->o;
+    const qkv_config *o = &m->o;
     qkv__stack *s = &m->stacks[which];
     const char *name = stack_names[which];
     int64_t width = qkv__embed_width(o);
     char part[QKV_NAME_MAX];
-    if (which == DECODER && o->target_vocabulary) s->embed = qkv_embed_new(p, "target_embed", o->target_vocabulary, width);
+    if (which == DECODER && o->target_vocabulary) s->embed = qkv_embedding_new(p, "target_embed", o->target_vocabulary, width);
     else if (which == DECODER && m->stacks[ENCODER].n) s->embed = m->stacks[ENCODER].embed;
-    else s->embed = qkv_embed_new(p, "embed", o->vocabulary, width);
-    if (which == ENCODER && o->token_types) s->types = qkv_embed_new(p, "token_types", o->token_types, width);
+    else s->embed = qkv_embedding_new(p, "embed", o->vocabulary, width);
+    if (which == ENCODER && o->token_types) s->types = qkv_embedding_new(p, "token_types", o->token_types, width);
     if (o->positions == QKV_POSITION_LEARNED && qkv__join_name(p, part, name, "positions"))
         s->positions = qkv_positions_new(p, part, o->max_positions + o->first_position, width);
     if (o->embed_norm) s->embed_norm = qkv__norm_of_width(p, name, "embed_norm", o, width, o->norm);
@@ -127,13 +127,13 @@ static void make_embeddings(qkv_params *p, qkv_transformer *m, int which)
 }
 
 /* The bias by distance of the whole stack, or of one layer. */
-static qkv_tensor *make_relative(qkv_params *p, const char *of, const qkv_transformer_opts *o)
+static qkv_tensor *make_relative(qkv_params *p, const char *of, const qkv_config *o)
 {
     int64_t shape[] = { o->relative_buckets, o->heads };
     return o->relative_buckets ? qkv__add_part(p, of, "relative_positions.weight", 2, shape, QKV_INIT_NORMAL, 0.02f) : NULL;
 }
 
-static bool make_layer(qkv_params *p, const qkv_transformer_opts *o, int which, int i, qkv__layer *l)
+static bool make_layer(qkv_params *p, const qkv_config *o, int which, int i, qkv__layer *l)
 {
     char name[64];
     snprintf(name, sizeof name, "%s.%d", stack_names[which], i);
@@ -144,7 +144,7 @@ static bool make_layer(qkv_params *p, const qkv_transformer_opts *o, int which, 
 
 static bool make_stack(qkv_params *p, qkv_transformer *m, int which)
 {
-    const qkv_transformer_opts *o = &m->o;
+    const qkv_config *o = &m->o;
     qkv__stack *s = &m->stacks[which];
     const char *name = stack_names[which];
     s->n = which == ENCODER ? o->encoder_layers : o->decoder_layers;
@@ -162,14 +162,11 @@ static bool make_stack(qkv_params *p, qkv_transformer *m, int which)
     return !qkv_params_status(p);
 }
 
-static int64_t output_size(const qkv_transformer_opts *o)
-{
-    return o->target_vocabulary ? o->target_vocabulary : o->vocabulary;
-}
+static int64_t output_size(const qkv_config *o) { return o->target_vocabulary ? o->target_vocabulary : o->vocabulary; }
 
 static void make_output(qkv_params *p, qkv_transformer *m)
 {
-    const qkv_transformer_opts *o = &m->o;
+    const qkv_config *o = &m->o;
     int64_t size = output_size(o), width = o->head ? qkv__embed_width(o) : o->dim;
     if (o->head) {
         m->head = (o->no_head_bias ? qkv_linear_new_no_bias : qkv_linear_new)(p, "head", o->dim, width);
@@ -183,7 +180,7 @@ static void make_output(qkv_params *p, qkv_transformer *m)
 /* Beside counts of words the classifier starts at 0: what it says by chance would drown them where training is short. */
 static void make_classifier(qkv_params *p, qkv_transformer *m)
 {
-    const qkv_transformer_opts *o = &m->o;
+    const qkv_config *o = &m->o;
     qkv_linear *c = &m->classifier;
     if (!o->ngrams) *c = qkv_linear_new(p, classifier_names[o->classes_of], o->dim, o->classes);
     if (!o->ngrams) return;
@@ -195,14 +192,14 @@ static void make_classifier(qkv_params *p, qkv_transformer *m)
 static const double two_pi = 6.283185307179586;
 
 /* The number, maybe between two, of the frequency that turns so often within the length: turns = length base^(-i/half) / 2 pi. */
-static double number_of_frequency(const qkv_transformer_opts *o, double base, double half, double turns)
+static double number_of_frequency(const qkv_config *o, double base, double half, double turns)
 {
     return half * log((double)o->rotary_length / (turns * two_pi)) / log(base);
 }
 
 /* How much of frequency i stays as it is. Of Llama 3: by how often it turns within the length that the model was first trained
  * on. YaRN (section 3.2 and its authors' code): by i, from the whole numbers around those that turn `high` and `low` times. */
-static double part_kept(const qkv_transformer_opts *o, double base, double half, double i)
+static double part_kept(const qkv_config *o, double base, double half, double i)
 {
     double low = (double)o->rotary_low, high = (double)o->rotary_high;
     if (o->rotary_scaling == QKV_ROTARY_LINEAR) return 0;
@@ -215,7 +212,7 @@ static double part_kept(const qkv_transformer_opts *o, double base, double half,
     return 1 - fmin(fmax((i - from) / (to == from ? 0.001 : to - from), 0), 1);
 }
 
-int64_t qkv__rotary_pairs(const qkv_transformer_opts *o)
+int64_t qkv__rotary_pairs(const qkv_config *o)
 {
     return (o->rotary_width ? o->rotary_width : o->d_k ? o->d_k : o->dim / o->heads) / 2;
 }
@@ -235,7 +232,7 @@ bool qkv__set_divisors(qkv_params *p, qkv_transformer *m, const float *divisors)
 
 static void scale_frequencies(qkv_params *p, qkv_transformer *m)
 {
-    const qkv_transformer_opts *o = &m->o;
+    const qkv_config *o = &m->o;
     int64_t half = qkv__rotary_pairs(o);
     float *to = qkv__params_keep(p, sizeof *to * (size_t)half);
     double base = o->rotary_base == 0 ? 10000.0 : (double)o->rotary_base, factor = (double)o->rotary_factor;
@@ -246,9 +243,9 @@ static void scale_frequencies(qkv_params *p, qkv_transformer *m)
     m->frequencies = to;
 }
 
-qkv_transformer *qkv_transformer_new(qkv_params *p, const qkv_transformer_opts *given)
+qkv_transformer *qkv_transformer_new(qkv_params *p, const qkv_config *given)
 {
-    qkv_transformer_opts own, *opts = &own;
+    qkv_config own, *opts = &own;
     if (QKV__READ_OPTIONS(opts, no_head_bias, given, "transformer")) return qkv__params_error_below(p), NULL;
     if (!p || !given || !check_transformer_options(p, opts)) return NULL;
     qkv_transformer *m = qkv__params_keep(p, sizeof *m);
@@ -264,11 +261,11 @@ qkv_transformer *qkv_transformer_new(qkv_params *p, const qkv_transformer_opts *
     return qkv_params_status(p) ? NULL : m;
 }
 
-const qkv_transformer_opts *qkv_transformer_options(const qkv_transformer *m) { return m ? &m->o : NULL; }
+const qkv_config *qkv_transformer_options(const qkv_transformer *m) { return m ? &m->o : NULL; }
 
 /* ---- presets ---- */
 
-qkv_status qkv_transformer_preset(const char *name, int64_t vocabulary, qkv_transformer_opts *opts)
+qkv_status qkv_config_preset(const char *name, int64_t vocabulary, qkv_config *opts)
 {
     static const struct {
         const char *name;
@@ -284,22 +281,22 @@ qkv_status qkv_transformer_preset(const char *name, int64_t vocabulary, qkv_tran
     if (!opts) return qkv__fail(QKV_USAGE, "transformer: a place for the options is needed");
     for (size_t i = 0; name && i < sizeof table / sizeof *table; i++) {
         if (strcmp(table[i].name, name)) continue;
-        const qkv_transformer_opts o = { .vocabulary = vocabulary,
-                                         .encoder_layers = table[i].layers,
-                                         .decoder_layers = table[i].layers,
-                                         .dim = table[i].dim,
-                                         .heads = table[i].heads,
-                                         .d_ff = table[i].d_ff,
-                                         .dropout = table[i].dropout };
+        const qkv_config o = { .vocabulary = vocabulary,
+                               .encoder_layers = table[i].layers,
+                               .decoder_layers = table[i].layers,
+                               .dim = table[i].dim,
+                               .heads = table[i].heads,
+                               .d_ff = table[i].d_ff,
+                               .dropout = table[i].dropout };
         return QKV__WRITE_OPTIONS(opts, no_head_bias, &o, "transformer");
     }
     return qkv__fail(QKV_UNSUPPORTED, "there is no preset \"%.40s\": the presets are tiny, small, base and big",
                      name ? name : "");
 }
 
-int64_t qkv_transformer_max_positions(const qkv_transformer_opts *opts)
+int64_t qkv_transformer_max_positions(const qkv_config *opts)
 {
-    qkv_transformer_opts own, *o = &own;
+    qkv_config own, *o = &own;
     if (!opts || QKV__READ_OPTIONS(o, no_head_bias, opts, "transformer")) return 0;
     return o->positions == QKV_POSITION_LEARNED ? o->max_positions : 0;
 }
@@ -308,18 +305,18 @@ int64_t qkv_transformer_max_positions(const qkv_transformer_opts *opts)
 
 void qkv__set_rotary(const qkv_transformer *m, const int32_t *positions, qkv__pass *pass)
 {
-    const qkv_transformer_opts *o = &m->o;
-    qkv_rotary_opts *turns = pass->turns;
+    const qkv_config *o = &m->o;
+    qkv_rope_opts *turns = pass->turns;
     if (o->positions != QKV_POSITION_ROTARY) return;
-    turns[0] = (qkv_rotary_opts){ .size = sizeof *turns,
-                                  .base = o->rotary_base,
-                                  .frequencies = m->frequencies,
-                                  .positions = positions,
-                                  .width = o->rotary_width,
-                                  .scale = o->rotary_scale };
+    turns[0] = (qkv_rope_opts){ .size = sizeof *turns,
+                                .base = o->rotary_base,
+                                .frequencies = m->frequencies,
+                                .positions = positions,
+                                .width = o->rotary_width,
+                                .scale = o->rotary_scale };
     turns[1] = turns[0];
     if (o->local_rotary_base != 0)
-        turns[1] = (qkv_rotary_opts){
+        turns[1] = (qkv_rope_opts){
             .size = sizeof *turns, .base = o->local_rotary_base, .positions = positions, .width = o->rotary_width
         };
     pass->rotary = &turns[0];
@@ -327,7 +324,7 @@ void qkv__set_rotary(const qkv_transformer *m, const int32_t *positions, qkv__pa
 }
 
 /* Section 3.5 of the paper; x itself where positions are not added. */
-static qkv_tensor *add_positions(const qkv_transformer_opts *o, const qkv__stack *s, qkv_tensor *x, const int32_t *places)
+static qkv_tensor *add_positions(const qkv_config *o, const qkv__stack *s, qkv_tensor *x, const int32_t *places)
 {
     if (!x || !qkv__adds_positions(o)) return x;
     int64_t first = o->first_position, batch = x->shape[0], length = x->shape[1], n = length;
@@ -343,7 +340,7 @@ static qkv_tensor *add_positions(const qkv_transformer_opts *o, const qkv__stack
 static qkv_tensor *embed_ids(const qkv_transformer *m, int which, qkv_tape *t, const int32_t *ids, int64_t batch,
                              int64_t length)
 {
-    qkv_tensor *x = qkv_embed_forward(&m->stacks[which].embed, t, ids, batch, length);
+    qkv_tensor *x = qkv_embedding_forward(&m->stacks[which].embed, t, ids, batch, length);
     return m->o.unscaled ? x : qkv_scale(x, sqrtf((float)m->o.dim));
 }
 
@@ -357,11 +354,11 @@ qkv_tensor *qkv__token_embeddings(const qkv_transformer *m, int which, qkv_tape 
 static qkv_tensor *place_tokens(const qkv_transformer *m, const qkv__stack *s, qkv_tensor *x, const qkv__pass *pass)
 {
     static const int32_t zero[1] = { 0 };
-    const qkv_transformer_opts *o = &m->o;
+    const qkv_config *o = &m->o;
     if (!x) return NULL;
     if (s->types.weight)
-        x = qkv_add(x, pass->types ? qkv_embed_forward(&s->types, x->tape, pass->types, x->shape[0], x->shape[1])
-                                   : qkv_embed_forward(&s->types, x->tape, zero, 1, 1));
+        x = qkv_add(x, pass->types ? qkv_embedding_forward(&s->types, x->tape, pass->types, x->shape[0], x->shape[1])
+                                   : qkv_embedding_forward(&s->types, x->tape, zero, 1, 1));
     x = add_positions(o, s, x, pass->places);
     if (o->embed_norm) x = qkv_norm_forward(&s->embed_norm, x);
     x = qkv_dropout(x, o->dropout);
@@ -496,9 +493,9 @@ qkv_tensor *qkv__pad_rows(qkv_tensor *tokens, const qkv__sources *x)
     int64_t dim = qkv__last(tokens), shape[3] = { x->rows, x->length, dim };
     if (qkv__rows(tokens) == x->rows * x->length) return qkv__alias(tokens->tape, tokens, 3, shape);
     qkv_tensor *y = qkv_constant(tokens->tape, 3, shape, NULL);
-    const float *from = qkv_data(tokens);
+    const float *from = qkv_tensor_data(tokens);
     for (int64_t i = 0; y && i < x->rows; from += real_tokens(x, i++) * dim)
-        memcpy(qkv_data(y) + i * x->length * dim, from, sizeof(float) * (size_t)(real_tokens(x, i) * dim));
+        memcpy(qkv_tensor_data(y) + i * x->length * dim, from, sizeof(float) * (size_t)(real_tokens(x, i) * dim));
     return y;
 }
 

@@ -26,10 +26,10 @@ static qkv_status count_texts(const int64_t *counts, int64_t cells, int64_t *tex
     return QKV_OK;
 }
 
-qkv_status qkv_score_classes(const int64_t *counts, int64_t classes, qkv_class_score *each, qkv_classes_score *out)
+qkv_status qkv_score_classes(const int64_t *counts, int64_t classes, qkv_class_score *each, qkv_class_scores *out)
 {
     int64_t cells;
-    qkv_classes_score all = { 0 };
+    qkv_class_scores all = { 0 };
     if (!counts || !out) return qkv__fail(QKV_USAGE, "classes: counts and a place for the result are needed");
     if (classes < 1 || __builtin_mul_overflow(classes, classes, &cells))
         return qkv__fail(QKV_USAGE, "classes: %lld classes", (long long)classes);

@@ -29,8 +29,8 @@ static qkv_status add_counts(const int64_t *counts, int64_t n, int64_t *sum)
     return QKV_OK;
 }
 
-qkv_status qkv_score_labels(const int64_t *said, const int64_t *is, const int64_t *right, int64_t labels, qkv_class_score *each,
-                            qkv_labels_score *out)
+qkv_status qkv_score_multilabel(const int64_t *said, const int64_t *is, const int64_t *right, int64_t labels,
+                                qkv_class_score *each, qkv_labels_score *out)
 {
     int64_t all_said, all_is, all_right;
     if (!said || !is || !right || !out || labels < 1)
@@ -102,9 +102,9 @@ static qkv_status spearman(const double *a, const double *b, int64_t n, double *
     return QKV_OK;
 }
 
-qkv_status qkv_score_numbers(const double *said, const double *is, int64_t n, qkv_numbers_score *out)
+qkv_status qkv_score_regression(const double *said, const double *is, int64_t n, qkv_regression_score *out)
 {
-    qkv_numbers_score s = { .texts = n };
+    qkv_regression_score s = { .texts = n };
     if (!said || !is || !out || n < 1) return qkv__fail(QKV_USAGE, "numbers: two lists and a place for the result are needed");
     for (int64_t i = 0; i < n; i++) {
         double off = said[i] - is[i];

@@ -147,7 +147,7 @@ static qkv_status read_characters(qkv__symbols *s, const char *text, qkv__place 
     if (qkv__symbols_reserve(s, size)) return QKV_MEMORY;
     s->n = 0;
     for (size_t at = 0; at < size; at += taken) {
-        int32_t c = qkv_utf8_decode(text + at, size - at, &taken);
+        int32_t c = qkv_utf8_next(text + at, size - at, &taken);
         if (c < 0) return qkv__fail(QKV_FORMAT, "%s %lld: byte %zu is not UTF-8", place.what, (long long)place.number, at + 1);
         if (s->n == QKV_SCORE_CHARACTERS) return too_long(place);
         s->at[s->n++] = (uint32_t)c;

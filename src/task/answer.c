@@ -155,11 +155,11 @@ static qkv_status resolve_answer_options(answering *a, const qkv_answer_opts *gi
     if (!o->max_length) o->max_length = DEFAULT_WINDOW;
     if (!o->overlap) o->overlap = DEFAULT_OVERLAP;
     if (!o->max_answer) o->max_answer = DEFAULT_ANSWER;
-    const qkv_reading_opts reading = { .size = sizeof reading,
+    const qkv_encoder_opts reading = { .size = sizeof reading,
                                        .max_length = qkv__max(o->max_length - 1, 1), /* its last id is not counted there */
                                        .each_step = o->each_step,
                                        .each_step_data = o->each_step_data };
-    status = qkv_model_check_ability(a->r.m, QKV_ABILITY_ANSWER);
+    status = qkv_model_check_ability(a->r.m, QKV_CAN_ANSWER);
     return status ? status : qkv__reading_start(&a->r, &reading);
 }
 
@@ -238,7 +238,7 @@ static void put_answer_line(qkv__out *out, const qkv_answers *a, const qkv_found
     qkv__out_printf(out, "\n");
 }
 
-qkv_status qkv_answers_lines(const qkv_answers *a, int json, qkv_text *out)
+qkv_status qkv_answers_lines(const qkv_answers *a, int json, qkv_buffer *out)
 {
     if (!a || !out) return qkv__fail(QKV_USAGE, "answers: what was found and a place for it are needed");
     qkv__out text = qkv__out_begin(out);

@@ -16,7 +16,7 @@
 typedef struct job {
     const qkv_model *m;
     const qkv_transformer *transformer;
-    const qkv_transformer_opts *t;
+    const qkv_config *t;
     const qkv_tokenizer *source, *target;
     qkv_attend_opts o;
     qkv__special_tokens f;
@@ -95,24 +95,24 @@ static qkv_status put_special_ids(qkv__tokens *to, const qkv_tokenizer *t, const
     return status;
 }
 
-/* As qkv_fill() reads it: a mask, however it is spelled, is the token. */
-static qkv_status read_masked(job *j, const qkv_text *text)
+/* As qkv_fill_mask() reads it: a mask, however it is spelled, is the token. */
+static qkv_status read_masked(job *j, const qkv_buffer *text)
 {
-    qkv_text *spelled = &j->work->more;
+    qkv_buffer *spelled = &j->work->more;
     const char *mask = qkv_tokenizer_token(j->source, j->f.ids.mask);
-    qkv__text_clear(spelled);
+    qkv__buffer_clear(spelled);
     qkv_status status = QKV_OK;
     for (size_t at = 0, n; at < text->length && !status; at += n ? n : 1) {
         n = qkv__mask_at(&j->f, text->data + at, text->length - at);
-        status = n ? qkv__text_put(spelled, mask, strlen(mask)) : qkv__text_put(spelled, text->data + at, 1);
+        status = n ? qkv__buffer_put(spelled, mask, strlen(mask)) : qkv__buffer_put(spelled, text->data + at, 1);
     }
     const qkv_encode_opts opts = { .specials = 1 };
     return status ? status : qkv__tokens_put_text(&j->work->source, j->source, spelled->data, spelled->length, &opts);
 }
 
-static bool has_mask(const job *j, const qkv_text *text)
+static bool has_mask(const job *j, const qkv_buffer *text)
 {
-    if (has_decoder(j) || !(qkv_model_info_of(j->m)->can & QKV_ABILITY_FILL)) return false;
+    if (has_decoder(j) || !(qkv_model_get_info(j->m)->can & QKV_CAN_FILL)) return false;
     for (size_t at = 0; at < text->length; at++)
         if (qkv__mask_at(&j->f, text->data + at, text->length - at)) return true;
     return false;
@@ -121,7 +121,7 @@ static bool has_mask(const job *j, const qkv_text *text)
 static qkv_status read_source(job *j, given source)
 {
     qkv__tokens *to = &j->work->source;
-    qkv_text *text = &j->work->text;
+    qkv_buffer *text = &j->work->text;
     qkv_status status = put_special_ids(to, j->source, &j->f.single.before);
     if (!status) status = qkv_utf8_repair(source.data, source.length, text);
     if (!status && has_mask(j, text)) status = read_masked(j, text);
@@ -150,7 +150,7 @@ static qkv_status search(job *j)
 static qkv_status read_target(job *j, given target)
 {
     qkv__tokens *to = &j->work->target;
-    qkv_text *text = &j->work->more;
+    qkv_buffer *text = &j->work->more;
     qkv_status status = qkv__tokens_put_special(to, j->target, j->f.ids.start);
     if (status) return status;
     if (j->o.target_ids) status = qkv__tokens_put_ids(to, j->target, j->o.target_ids, j->o.n_target_ids);
@@ -166,11 +166,11 @@ static qkv_status read_target(job *j, given target)
 static qkv_status read_document(job *j, given source, given target)
 {
     qkv__tokens *to = &j->work->target;
-    qkv_text *text = &j->work->text, *more = &j->work->more;
+    qkv_buffer *text = &j->work->text, *more = &j->work->more;
     qkv_status status = put_special_ids(to, j->target, &j->f.single.before);
     if (!status) status = qkv_utf8_repair(source.data, source.length, text);
     if (!status && target.data) status = qkv_utf8_repair(target.data, target.length, more);
-    if (!status && target.data) status = qkv__text_put(text, more->data, more->length);
+    if (!status && target.data) status = qkv__buffer_put(text, more->data, more->length);
     if (!status) status = qkv__tokens_put_text(to, j->target, text->data, text->length, NULL);
     if (!status) status = qkv__tokens_put_ids(to, j->target, j->o.target_ids, j->o.n_target_ids);
     if (!status && !to->n) return qkv__fail(QKV_USAGE, "attend: the text has no tokens");
@@ -219,8 +219,8 @@ static qkv_status forward_captured(job *j)
 
 static qkv_status check_finite(const qkv_tensor *map)
 {
-    const float *weights = qkv_data(map);
-    for (int64_t i = 0; i < qkv_count(map); i++)
+    const float *weights = qkv_tensor_data(map);
+    for (int64_t i = 0; i < qkv_tensor_count(map); i++)
         if (!isfinite(weights[i])) return qkv__fail(QKV_NUMERIC, "attend: the model's attention is not finite");
     return QKV_OK;
 }
@@ -232,7 +232,7 @@ static qkv_status find_maps(job *j, qkv_attention_kind kind, int layers)
     if (!(w->maps[kind] = qkv__arena_take(&w->arena, sizeof *w->maps[kind] * (size_t)layers))) return QKV_MEMORY;
     for (int l = 0; l < layers && !status; l++) {
         const qkv_tensor *map = qkv_session_attention(w->session, kind, l, 0);
-        w->maps[kind][l] = qkv_data(map);
+        w->maps[kind][l] = qkv_tensor_data(map);
         status = check_finite(map);
     }
     j->out->layers[kind] = layers;
@@ -294,8 +294,8 @@ void qkv_attention_capture_free(qkv_attention_capture *a)
         qkv_session_free(a->work->session);
         qkv__tokens_free(&a->work->source);
         qkv__tokens_free(&a->work->target);
-        qkv_text_free(&a->work->text);
-        qkv_text_free(&a->work->more);
+        qkv_buffer_free(&a->work->text);
+        qkv_buffer_free(&a->work->more);
         qkv_translations_free(&a->work->found);
         qkv__release(a->work, sizeof *a->work);
     }

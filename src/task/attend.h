@@ -15,10 +15,10 @@ typedef struct qkv__tokens {
     uint8_t *special;
     size_t *ends; /* token i is the bytes of text from where token i - 1 ends to ends[i] - 1 */
     int64_t n;
-    qkv_text text;
+    qkv_buffer text;
     size_t ids_bytes, special_bytes, ends_bytes;
     qkv_ids encoded; /* working memory, and so is the next */
-    qkv_text decoded;
+    qkv_buffer decoded;
 } qkv__tokens;
 void qkv__tokens_free(qkv__tokens *t);
 void qkv__tokens_clear(qkv__tokens *t);
@@ -30,7 +30,7 @@ qkv_status qkv__tokens_put_text(qkv__tokens *t, const qkv_tokenizer *tokenizer, 
 qkv_status qkv__tokens_put_ids(qkv__tokens *t, const qkv_tokenizer *tokenizer, const int32_t *ids, int64_t n);
 
 /* Text as a name, which ends with its only NUL; bytes that are no character as U+FFFD, with pieces like \\xE6. MEMORY. */
-qkv_status qkv__put_unit_name(qkv_text *name, const char *text, size_t length, bool pieces);
+qkv_status qkv__put_unit_name(qkv_buffer *name, const char *text, size_t length, bool pieces);
 
 /* Units in a sequence of tokens that a model read: unit i starts at token begin[i] and has count[i + 1] - count[i] of them.
  * NULL for both: every token is a unit. */
@@ -58,7 +58,7 @@ struct qkv_attention_capture_work {
     qkv__arena arena;     /* all that results point to */
     qkv_session *session; /* the weights */
     qkv__tokens source, target;
-    qkv_text text, more;
+    qkv_buffer text, more;
     qkv_translations found;
     qkv__axis axes[QKV__SIDES];
     const float **maps[QKV_ATTENTION_KINDS]; /* (layers): each (heads, tokens of the rows, tokens of the columns) */

@@ -27,12 +27,12 @@ static const qkv_attention_side *side_of(const qkv_attention_capture *a, int sid
     return side == QKV__SOURCE ? &a->source : side == QKV__READ ? &a->read : &a->chosen;
 }
 
-const qkv_attention_side *qkv_attention_capture_rows(const qkv_attention_capture *a, qkv_attention_kind kind)
+const qkv_attention_side *qkv_attention_rows(const qkv_attention_capture *a, qkv_attention_kind kind)
 {
     return has_kind(a, kind) ? side_of(a, sides[kind].rows) : NULL;
 }
 
-const qkv_attention_side *qkv_attention_capture_columns(const qkv_attention_capture *a, qkv_attention_kind kind)
+const qkv_attention_side *qkv_attention_columns(const qkv_attention_capture *a, qkv_attention_kind kind)
 {
     return has_kind(a, kind) ? side_of(a, sides[kind].columns) : NULL;
 }
@@ -98,8 +98,7 @@ qkv_status qkv__join_maps(const qkv__joining *j)
     return qkv__parallel(j->rows.units, sizeof(double) * (size_t)j->columns.units, join_row, (void *)j);
 }
 
-qkv_status qkv_attention_capture_weights(const qkv_attention_capture *a, qkv_attention_kind kind, int layer, int head,
-                                         float *weights)
+qkv_status qkv_attention_weights(const qkv_attention_capture *a, qkv_attention_kind kind, int layer, int head, float *weights)
 {
     qkv_status status = check_head(a, kind, layer, head, -1, weights);
     if (status) return status;
@@ -163,17 +162,17 @@ static qkv_status roll(const qkv_attention_capture *a, qkv_attention_kind kind, 
     qkv_tensor *product = NULL;
     for (int l = 0; l < a->layers[kind]; l++) {
         qkv_tensor *layer = qkv_constant(t, QKV_SHAPE(n, n), NULL);
-        qkv_status status = layer ? mix(a, kind, l, n, qkv_data(layer)) : qkv_tape_status(t);
+        qkv_status status = layer ? mix(a, kind, l, n, qkv_tensor_data(layer)) : qkv_tape_status(t);
         if (status) return status;
         product = l ? qkv_matmul(layer, product, 0) : layer;
     }
-    const float *data = qkv_data(product);
+    const float *data = qkv_tensor_data(product);
     if (!data) return qkv_tape_status(t);
     return qkv__join_maps(
         &(qkv__joining){ .blocks = &data, .n_blocks = 1, .heads = 1, .rows = *axis, .columns = *axis, .out = weights });
 }
 
-qkv_status qkv_attention_capture_rollout(const qkv_attention_capture *a, qkv_attention_kind kind, float *weights)
+qkv_status qkv_attention_rollout(const qkv_attention_capture *a, qkv_attention_kind kind, float *weights)
 {
     qkv_status status = check_kind(a, kind, weights);
     if (status) return status;
@@ -213,8 +212,8 @@ static void add_spread(const float *row, int64_t columns, double at, double *ent
     }
 }
 
-qkv_status qkv_attention_capture_measure(const qkv_attention_capture *a, qkv_attention_kind kind, int layer, int head,
-                                         qkv_head_measures *out)
+qkv_status qkv_attention_stats(const qkv_attention_capture *a, qkv_attention_kind kind, int layer, int head,
+                               qkv_head_measures *out)
 {
     qkv_status status = check_head(a, kind, layer, head, 0, out);
     if (status) return status;

@@ -12,7 +12,7 @@
 void qkv__tokens_clear(qkv__tokens *t)
 {
     t->n = 0;
-    qkv__text_clear(&t->text);
+    qkv__buffer_clear(&t->text);
 }
 
 void qkv__tokens_free(qkv__tokens *t)
@@ -20,9 +20,9 @@ void qkv__tokens_free(qkv__tokens *t)
     qkv__release(t->ids, t->ids_bytes);
     qkv__release(t->special, t->special_bytes);
     qkv__release(t->ends, t->ends_bytes);
-    qkv_text_free(&t->text);
+    qkv_buffer_free(&t->text);
     qkv_ids_free(&t->encoded);
-    qkv_text_free(&t->decoded);
+    qkv_buffer_free(&t->decoded);
     *t = (qkv__tokens){ 0 };
 }
 
@@ -31,7 +31,7 @@ static qkv_status put_token_text(qkv__tokens *t, int32_t id, bool special, const
     size_t n = (size_t)t->n + 1;
     if (qkv__grow((void **)&t->ids, &t->ids_bytes, n * sizeof *t->ids) ||
         qkv__grow((void **)&t->special, &t->special_bytes, n * sizeof *t->special) ||
-        qkv__grow((void **)&t->ends, &t->ends_bytes, n * sizeof *t->ends) || qkv__text_put(&t->text, text, length))
+        qkv__grow((void **)&t->ends, &t->ends_bytes, n * sizeof *t->ends) || qkv__buffer_put(&t->text, text, length))
         return QKV_MEMORY;
     t->ids[t->n] = id;
     t->special[t->n] = special;
@@ -92,7 +92,7 @@ qkv_status qkv__tokens_put_ids(qkv__tokens *t, const qkv_tokenizer *tokenizer, c
 {
     qkv_status status = QKV_OK;
     for (int64_t i = 0; i < n && !status; i++) {
-        if (ids[i] >= qkv_tokenizer_size(tokenizer) || qkv_tokenizer_is_special(tokenizer, ids[i]))
+        if (ids[i] >= qkv_tokenizer_vocab_size(tokenizer) || qkv_tokenizer_is_special(tokenizer, ids[i]))
             status = qkv__tokens_put_special(t, tokenizer, ids[i]);
         else status = put_decoded(t, tokenizer, ids[i]);
     }
@@ -111,20 +111,20 @@ static int64_t whole_tokens(const qkv__tokens *t, int64_t from, int64_t to)
     return begin == t->ends[from] ? 1 : qkv_utf8_join(t->text.data, begin, t->ends + from, to - from);
 }
 
-qkv_status qkv__put_unit_name(qkv_text *name, const char *text, size_t length, bool pieces)
+qkv_status qkv__put_unit_name(qkv_buffer *name, const char *text, size_t length, bool pieces)
 {
-    qkv_status status = qkv__text_put(name, "", 0);
+    qkv_status status = qkv__buffer_put(name, "", 0);
     for (size_t bytes; length && !status; text += bytes, length -= bytes) {
-        int32_t c = qkv_utf8_decode(text, length, &bytes);
-        if (c < 0 && pieces) status = qkv__text_put_hex(name, "\\x", text, bytes, "");
-        else if (c < 0) status = qkv__text_put(name, "\xEF\xBF\xBD", 3);
-        else if (!c) status = qkv__text_put(name, "\xE2\x90\x80", 3); /* U+2400, the picture of a NUL */
-        else status = qkv__text_put(name, text, bytes);
+        int32_t c = qkv_utf8_next(text, length, &bytes);
+        if (c < 0 && pieces) status = qkv__buffer_put_hex(name, "\\x", text, bytes, "");
+        else if (c < 0) status = qkv__buffer_put(name, "\xEF\xBF\xBD", 3);
+        else if (!c) status = qkv__buffer_put(name, "\xE2\x90\x80", 3); /* U+2400, the picture of a NUL */
+        else status = qkv__buffer_put(name, text, bytes);
     }
     return status;
 }
 
-static const char *keep_name(qkv__arena *arena, const qkv_text *name)
+static const char *keep_name(qkv__arena *arena, const qkv_buffer *name)
 {
     char *kept = qkv__arena_take(arena, name->length + 1);
     if (kept) memcpy(kept, name->data, name->length + 1);
@@ -150,10 +150,10 @@ static bool lay_out_units(qkv__arena *arena, int64_t n, units *u)
 
 /* The unit of `count` tokens from `at` on, which is token `begin` of what the model read. */
 static qkv_status put_unit(qkv__arena *arena, const qkv__tokens *t, int64_t at, int64_t begin, int64_t count, bool pieces,
-                           qkv_text *name, units *u)
+                           qkv_buffer *name, units *u)
 {
     size_t from = token_begin(t, at), length = t->ends[at + count - 1] - from;
-    qkv__text_clear(name);
+    qkv__buffer_clear(name);
     if (qkv__put_unit_name(name, t->text.data + from, length, pieces)) return QKV_MEMORY;
     if (!(u->names[u->n] = keep_name(arena, name))) return QKV_MEMORY;
     u->special[u->n] = t->special[at];
@@ -168,14 +168,14 @@ qkv_status qkv__side_make(qkv__arena *arena, const qkv__tokens *t, int64_t from,
                           qkv_attention_side *side, qkv__axis *axis)
 {
     units u = { 0 };
-    qkv_text name = { 0 };
+    qkv_buffer name = { 0 };
     qkv_status status = lay_out_units(arena, n, &u) ? QKV_OK : QKV_MEMORY;
     if (!status) u.first[0] = 0;
     for (int64_t at = from, count; at < from + n && !status; at += count) {
         count = o->pieces ? 1 : whole_tokens(t, at, from + n);
         if (!o->no_special || !t->special[at]) status = put_unit(arena, t, at, at - from, count, o->pieces, &name, &u);
     }
-    qkv_text_free(&name);
+    qkv_buffer_free(&name);
     if (status) return status;
     *side = (qkv_attention_side){ .n = u.n, .names = u.names, .special = u.special, .first = u.first, .ids = u.ids };
     *axis = (qkv__axis){ .units = u.n, .tokens = n, .begin = u.begin, .count = u.first };

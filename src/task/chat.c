@@ -15,7 +15,7 @@
 enum { DEFAULT_CONTEXT = 8192, PAGE = 16 };
 
 struct message {
-    qkv_text json; /* an object on one line */
+    qkv_buffer json; /* an object on one line */
     bool is_system, is_user;
 };
 
@@ -25,19 +25,19 @@ struct qkv_chat {
     qkv_chat_opts o;
     struct message *messages; /* n_messages of them */
     size_t n_messages, messages_bytes;
-    qkv_text tools;        /* an array in JSON; empty: there are none */
+    qkv_buffer tools;      /* an array in JSON; empty: there are none */
     qkv__batcher *batcher; /* keeps what was read: a talk that goes on begins like what it was */
     /* What was read last, as text and as ids: an answer need not have the ids that its text has. */
-    qkv_text known;
+    qkv_buffer known;
     qkv_ids known_ids;
-    qkv_text prompt;
+    qkv_buffer prompt;
     qkv_ids ids, rest;
 };
 
 /* ---- making ---- */
 
 /* Bytes of what a token leaves in the caches of all layers. */
-static size_t token_bytes(const qkv_transformer_opts *t)
+static size_t token_bytes(const qkv_config *t)
 {
     int64_t d_k = t->d_k ? t->d_k : t->dim / t->heads, kv = t->kv_heads ? t->kv_heads : t->heads;
     return sizeof(float) * (size_t)(2 * t->decoder_layers * d_k * kv);
@@ -48,8 +48,8 @@ static qkv_status set_tools(qkv_chat *c, const qkv__json_value *tools)
 {
     qkv__json_writer w = { .style = QKV__JSON_SPACED };
     if (qkv__json_size(tools)) qkv__json_put_value(&w, NULL, tools);
-    qkv_text_free(&c->tools);
-    c->tools = (qkv_text){ w.text, w.length, w.capacity };
+    qkv_buffer_free(&c->tools);
+    c->tools = (qkv_buffer){ w.text, w.length, w.capacity };
     return w.status;
 }
 
@@ -69,12 +69,12 @@ static qkv_status read_tools(qkv_chat *c)
 
 static qkv_status begin_chat(qkv_chat *c, const qkv_model *m)
 {
-    const qkv_transformer_opts *t = qkv_transformer_options(qkv_model_transformer(m));
+    const qkv_config *t = qkv_transformer_options(qkv_model_transformer(m));
     if (!t || t->encoder_layers || !t->decoder_layers)
         return qkv__fail(QKV_USAGE, "chat: the model must be a language model: a decoder alone");
     if (!qkv_model_target_tokenizer(m)) return qkv__refuse_without_tokenizer(m, "chat");
     if (c->o.context < 0) return qkv__fail(QKV_USAGE, "chat: a context of %lld tokens", (long long)c->o.context);
-    const int64_t positions = qkv_transformer_max_positions(t), said = qkv_model_info_of(m)->context;
+    const int64_t positions = qkv_transformer_max_positions(t), said = qkv_model_get_info(m)->context;
     const int64_t most = positions && (!said || positions < said) ? positions : said;
     if (most && c->o.context > most)
         return qkv__fail(QKV_LIMIT, "chat: a context of %lld tokens: the model reads %lld", (long long)c->o.context,
@@ -105,7 +105,7 @@ qkv_chat *qkv_chat_new(const qkv_model *m, const qkv_chat_opts *opts)
 /* The first n of them. */
 static void keep_messages(qkv_chat *c, size_t n)
 {
-    while (c->n_messages > n) qkv_text_free(&c->messages[--c->n_messages].json);
+    while (c->n_messages > n) qkv_buffer_free(&c->messages[--c->n_messages].json);
 }
 
 void qkv_chat_free(qkv_chat *c)
@@ -115,9 +115,9 @@ void qkv_chat_free(qkv_chat *c)
     qkv__batcher_free(c->batcher);
     keep_messages(c, 0);
     qkv__release(c->messages, c->messages_bytes);
-    qkv_text_free(&c->tools);
-    qkv_text_free(&c->known);
-    qkv_text_free(&c->prompt);
+    qkv_buffer_free(&c->tools);
+    qkv_buffer_free(&c->known);
+    qkv_buffer_free(&c->prompt);
     qkv_ids_free(&c->known_ids);
     qkv_ids_free(&c->ids);
     qkv_ids_free(&c->rest);
@@ -145,7 +145,7 @@ static qkv_status insert_message(qkv_chat *c, size_t at, const char *role, qkv__
 
 static void remove_message(qkv_chat *c, size_t at)
 {
-    qkv_text_free(&c->messages[at].json);
+    qkv_buffer_free(&c->messages[at].json);
     memmove(c->messages + at, c->messages + at + 1, (--c->n_messages - at) * sizeof *c->messages);
 }
 
@@ -161,8 +161,8 @@ static qkv_status add_text(qkv_chat *c, size_t at, const char *role, const char 
 
 static qkv_status check_text(const char *text, size_t length)
 {
-    if (qkv_utf8_check(text, length) == length) return QKV_OK;
-    return qkv__fail(QKV_FORMAT, "chat: the message is not UTF-8 at byte %zu", qkv_utf8_check(text, length) + 1);
+    if (qkv_utf8_valid(text, length) == length) return QKV_OK;
+    return qkv__fail(QKV_FORMAT, "chat: the message is not UTF-8 at byte %zu", qkv_utf8_valid(text, length) + 1);
 }
 
 /* 1 where there is a system's message. */
@@ -185,7 +185,7 @@ qkv_status qkv_chat_set_system(qkv_chat *c, const char *text, size_t length)
     return status;
 }
 
-void qkv_chat_reset(qkv_chat *c)
+void qkv_chat_clear(qkv_chat *c)
 {
     if (c) keep_messages(c, first_message(c));
 }
@@ -223,12 +223,12 @@ static qkv_status take_conversation(qkv_chat *c, const qkv__json_value *given)
     return status || !qkv__json_is_array(tools) ? status : set_tools(c, tools);
 }
 
-qkv_status qkv_chat_set(qkv_chat *c, const char *text, size_t length)
+qkv_status qkv_chat_from_json(qkv_chat *c, const char *text, size_t length)
 {
     if (!c || (!text && length)) return qkv__fail(QKV_USAGE, "chat: a chat and a conversation are needed");
     if (!length || (*text != '[' && *text != '{')) {
         qkv_status status = check_text(text, length);
-        if (!status) qkv_chat_reset(c);
+        if (!status) qkv_chat_clear(c);
         return status ? status : qkv_chat_add(c, "user", text, length);
     }
     const qkv__json_source source = { .name = "chat: the conversation", .text = text, .length = length };
@@ -239,32 +239,32 @@ qkv_status qkv_chat_set(qkv_chat *c, const char *text, size_t length)
     return status;
 }
 
-static qkv_status put_messages(const qkv_chat *c, const char *between, qkv_text *out)
+static qkv_status put_messages(const qkv_chat *c, const char *between, qkv_buffer *out)
 {
-    qkv__text_clear(out);
-    qkv_status status = qkv__text_put(out, "[", 1);
+    qkv__buffer_clear(out);
+    qkv_status status = qkv__buffer_put(out, "[", 1);
     for (size_t i = 0; i < c->n_messages && !status; i++) {
-        status = qkv__text_put(out, between, i ? strlen(between) : 0);
-        if (!status) status = qkv__text_put(out, c->messages[i].json.data, c->messages[i].json.length);
+        status = qkv__buffer_put(out, between, i ? strlen(between) : 0);
+        if (!status) status = qkv__buffer_put(out, c->messages[i].json.data, c->messages[i].json.length);
     }
-    return status ? status : qkv__text_put(out, "]", 1);
+    return status ? status : qkv__buffer_put(out, "]", 1);
 }
 
-qkv_status qkv_chat_json(const qkv_chat *c, qkv_text *out)
+qkv_status qkv_chat_to_json(const qkv_chat *c, qkv_buffer *out)
 {
     if (!c || !out) return qkv__fail(QKV_USAGE, "chat: a chat and a place are needed");
     qkv_status status = put_messages(c, ",\n ", out);
-    return status ? status : qkv__text_put(out, "\n", 1);
+    return status ? status : qkv__buffer_put(out, "\n", 1);
 }
 
-qkv_status qkv_chat_prompt(const qkv_chat *c, qkv_text *out)
+qkv_status qkv_chat_prompt(const qkv_chat *c, qkv_buffer *out)
 {
-    qkv_text messages = { 0 };
+    qkv_buffer messages = { 0 };
     if (!c || !out) return qkv__fail(QKV_USAGE, "chat: a chat and a place are needed");
     qkv_status status = put_messages(c, ",", &messages);
     if (!status)
         status = qkv__chat_render(&c->format, messages.data, c->tools.length ? c->tools.data : NULL, true, c->o.now, out);
-    qkv_text_free(&messages);
+    qkv_buffer_free(&messages);
     return status;
 }
 
@@ -340,14 +340,14 @@ typedef struct answering {
     qkv_generate_opts o;
     qkv_generate_each each;
     void *data;
-    qkv_text said; /* so far: what is generated is lost when it is stopped */
+    qkv_buffer said; /* so far: what is generated is lost when it is stopped */
     bool is_stopped;
 } answering;
 
 static qkv_status note_piece(void *data, const char *piece, size_t length)
 {
     answering *a = data;
-    qkv_status status = qkv__text_put(&a->said, piece, length);
+    qkv_status status = qkv__buffer_put(&a->said, piece, length);
     return status || !a->each ? status : a->each(a->data, piece, length);
 }
 
@@ -383,13 +383,13 @@ static qkv_generate_opts options_of_answer(answering *a)
 }
 
 /* The talk as it was read, and the answer's own ids where it came to an end. */
-static qkv_status keep_read(qkv_chat *c, const qkv_generated *out, const qkv_text *said)
+static qkv_status keep_read(qkv_chat *c, const qkv_generated *out, const qkv_buffer *said)
 {
     const bool is_whole = out->n && out->finish != QKV_FINISH_STOP;
-    qkv__text_clear(&c->known);
+    qkv__buffer_clear(&c->known);
     c->known_ids.n = 0;
-    qkv_status status = qkv__text_put(&c->known, c->prompt.data, c->prompt.length);
-    if (!status && is_whole) status = qkv__text_put(&c->known, said->data, said->length);
+    qkv_status status = qkv__buffer_put(&c->known, c->prompt.data, c->prompt.length);
+    if (!status && is_whole) status = qkv__buffer_put(&c->known, said->data, said->length);
     if (!status) status = append_ids(&c->known_ids, c->ids.ids, c->ids.n);
     if (!status && is_whole) status = append_ids(&c->known_ids, out->ids, (size_t)out->n);
     return status;
@@ -405,13 +405,13 @@ static qkv_status answer_prompt(answering *a, qkv_generated *out, qkv_chat_turn 
     turn->read = turn->tokens - cached;
     turn->is_stopped = a->is_stopped;
     if (status && !a->is_stopped) return status;
-    if (a->is_stopped) status = qkv__text_put(&out->text, a->said.data, a->said.length);
+    if (a->is_stopped) status = qkv__buffer_put(&out->text, a->said.data, a->said.length);
     if (!status) status = keep_read(c, out, &a->said);
     return status ? status : qkv_chat_add(c, "assistant", a->said.data, a->said.length);
 }
 
-qkv_status qkv_chat_answer(qkv_chat *c, const qkv_generate_opts *opts, qkv_generate_each each, void *data, qkv_generated *out,
-                           qkv_chat_turn *turn)
+qkv_status qkv_chat_reply(qkv_chat *c, const qkv_generate_opts *opts, qkv_generate_each each, void *data, qkv_generated *out,
+                          qkv_chat_turn *turn)
 {
     qkv_chat_turn unseen, *t = turn ? turn : &unseen;
     if (!c || !out) return qkv__fail(QKV_USAGE, "chat: a chat and a place for the answer are needed");
@@ -421,7 +421,7 @@ qkv_status qkv_chat_answer(qkv_chat *c, const qkv_generate_opts *opts, qkv_gener
     if (!status && !c->n_messages) status = qkv__fail(QKV_USAGE, "chat: there is no message to answer");
     if (!status) status = fit_prompt(c, a.o.max_tokens, t);
     if (!status) status = answer_prompt(&a, out, t);
-    qkv_text_free(&a.said);
+    qkv_buffer_free(&a.said);
     return status;
 }
 
@@ -430,7 +430,7 @@ qkv_status qkv_chat_say(qkv_chat *c, const char *text, size_t length, const qkv_
 {
     qkv_status status = qkv_chat_add(c, "user", text, length);
     if (status) return status;
-    status = qkv_chat_answer(c, opts, each, data, out, turn);
+    status = qkv_chat_reply(c, opts, each, data, out, turn);
     if (status && c->n_messages) remove_message(c, c->n_messages - 1);
     return status;
 }

@@ -113,7 +113,7 @@ static qkv_status find_tokens(const qkv_model *m, const qkv__json_value *config,
     }
     if (!status) status = take_token(token_of(t, s.ids.start), &f->tokens[0]);
     if (!status) status = take_token(token_of(t, s.ids.end), &f->tokens[1]);
-    f->end = f->tokens[1] ? qkv_tokenizer_find(t, f->tokens[1]) : -1;
+    f->end = f->tokens[1] ? qkv_tokenizer_id(t, f->tokens[1]) : -1;
     return status;
 }
 
@@ -163,17 +163,17 @@ void qkv__chat_format_free(qkv__chat_format *f)
 
 static qkv_status put_parts(const qkv__json_value *parts, size_t number, qkv__json_writer *w)
 {
-    qkv_text all = { 0 };
-    qkv_status status = qkv__text_put(&all, "", 0);
+    qkv_buffer all = { 0 };
+    qkv_status status = qkv__buffer_put(&all, "", 0);
     for (size_t i = 0; i < qkv__json_size(parts) && !status; i++) {
         const qkv__json_value *part = qkv__json_at(parts, i);
         const qkv__json_value *text = qkv__json_is_string(part) ? part : qkv__json_get(part, "text");
         if (!qkv__json_is_string(text))
             status = qkv__fail(QKV_USAGE, "message %zu: part %zu of its content is no text", number, i + 1);
-        else status = qkv__text_put(&all, qkv__json_text(text), qkv__json_length(text));
+        else status = qkv__buffer_put(&all, qkv__json_text(text), qkv__json_length(text));
     }
     if (!status) qkv__json_put_string(w, "content", all.data, all.length);
-    qkv_text_free(&all);
+    qkv_buffer_free(&all);
     return status;
 }
 
@@ -230,7 +230,7 @@ qkv_status qkv__chat_message_put(const qkv__json_value *m, size_t number, qkv__j
 }
 
 qkv_status qkv__chat_render(const qkv__chat_format *f, const char *messages, const char *tools, bool answers, int64_t now,
-                            qkv_text *out)
+                            qkv_buffer *out)
 {
     qkv_chat_render_opts o = QKV_OPTS(qkv_chat_render_opts);
     qkv__json_writer w = { 0 };

@@ -7,7 +7,6 @@
 
 #include "../base/json.h"
 
-
 typedef struct qkv__chat_format {
     qkv_chat_template *template, *with_tools; /* the second where there are tools; NULL: the first */
     char *tokens[4];                          /* "bos_token", "eos_token", "pad_token", "unk_token"; NULL: none */
@@ -27,6 +26,6 @@ qkv_status qkv__chat_message_put(const qkv__json_value *message, size_t number, 
 /* Renders a conversation, given as a JSON array of messages, up to the model's turn if `answers`. tools: a JSON array or NULL.
  * Errors of qkv_chat_template_render(). */
 qkv_status qkv__chat_render(const qkv__chat_format *f, const char *messages, const char *tools, bool answers, int64_t now,
-                            qkv_text *out);
+                            qkv_buffer *out);
 
 #endif

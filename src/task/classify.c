@@ -11,18 +11,18 @@
 
 /* ---- learning ---- */
 
-static qkv_status add_example(qkv_pairs *p, const qkv_model *m, const qkv__given *x, int64_t max_length, const int32_t *target,
-                              size_t n)
+static qkv_status add_example(qkv_dataset *p, const qkv_model *m, const qkv__given *x, int64_t max_length,
+                              const int32_t *target, size_t n)
 {
     if (!p || (x->length && !x->text)) return qkv__fail(QKV_USAGE, "classify: pairs and a text are needed");
     qkv__reader r = { 0 };
     qkv_status status = qkv__reader_training_example(&r, m, x, max_length);
-    if (!status) status = qkv_pairs_add(p, r.ids, (size_t)r.n, target, n);
+    if (!status) status = qkv_dataset_add_ids(p, r.ids, (size_t)r.n, target, n);
     qkv__reader_free(&r);
     return status;
 }
 
-qkv_status qkv_pairs_add_text(qkv_pairs *p, const qkv_model *m, const char *text, size_t length, const char *pair,
+qkv_status qkv_pairs_add_text(qkv_dataset *p, const qkv_model *m, const char *text, size_t length, const char *pair,
                               size_t pair_length, int64_t max_length, int32_t class_id)
 {
     return add_example(p, m, &(qkv__given){ text, pair, length, pair_length }, max_length, &class_id, 1);
@@ -31,7 +31,7 @@ qkv_status qkv_pairs_add_text(qkv_pairs *p, const qkv_model *m, const char *text
 /* 32 labels an id, a bit each: every text has as many ids, so that batches are sorted by the texts alone. */
 enum { BITS = 32 };
 
-qkv_status qkv_pairs_add_text_labels(qkv_pairs *p, const qkv_model *m, const char *text, size_t length, const char *pair,
+qkv_status qkv_pairs_add_text_labels(qkv_dataset *p, const qkv_model *m, const char *text, size_t length, const char *pair,
                                      size_t pair_length, int64_t max_length, const uint8_t *has, int64_t labels)
 {
     if (!has || labels < 1) return qkv__fail(QKV_USAGE, "classify: which labels the text has is needed");
@@ -45,7 +45,7 @@ qkv_status qkv_pairs_add_text_labels(qkv_pairs *p, const qkv_model *m, const cha
 }
 
 /* The bits of the number are the id. */
-qkv_status qkv_pairs_add_text_number(qkv_pairs *p, const qkv_model *m, const char *text, size_t length, const char *pair,
+qkv_status qkv_pairs_add_text_number(qkv_dataset *p, const qkv_model *m, const char *text, size_t length, const char *pair,
                                      size_t pair_length, int64_t max_length, float number)
 {
     int32_t bits;
@@ -58,7 +58,7 @@ bool qkv__target_has(const int32_t *target, int64_t label) { return (uint32_t)ta
 
 static int32_t class_of(const qkv_batch *b, int64_t row) { return b->labels[row * b->target_length]; }
 
-static qkv_status count_texts(const qkv_objective *o, qkv_batch *b, uint64_t seed, uint64_t pass)
+static qkv_status count_texts(const qkv_loss *o, qkv_batch *b, uint64_t seed, uint64_t pass)
 {
     (void)o, (void)seed, (void)pass;
     b->tokens = b->rows;
@@ -99,7 +99,7 @@ static int32_t *batch_types(const qkv__special_tokens *f, qkv_tape *t, const qkv
 static qkv_tensor *class_logits(const qkv_model *m, qkv_tensor *hidden, const qkv__sources *x)
 {
     const qkv_transformer *f = qkv_model_transformer(m);
-    const qkv_model_info *info = qkv_model_info_of(m);
+    const qkv_model_info *info = qkv_model_get_info(m);
     if (!hidden || !qkv_transformer_options(f)->decoder_layers || !qkv__info_is_published(info))
         return qkv_transformer_classify(f, hidden, x->lengths);
     qkv_tape *t = hidden->tape;
@@ -130,7 +130,7 @@ qkv_tensor *qkv_classify_batch(const qkv_model *m, qkv_tape *t, const qkv_batch 
 
 /* sum w_i loss_i / texts. Divided by the texts and not by their weights, batches add up to the whole, and weights count in a
  * batch of one text too. */
-static qkv_tensor *class_loss(const qkv_objective *o, const qkv_model *m, qkv_tape *t, const qkv_batch *b, float smoothing)
+static qkv_tensor *class_loss(const qkv_loss *o, const qkv_model *m, qkv_tape *t, const qkv_batch *b, float smoothing)
 {
     double sum;
     int32_t *classes = qkv__save(t, sizeof *classes * (size_t)b->rows);
@@ -148,7 +148,7 @@ static qkv_tensor *class_loss(const qkv_objective *o, const qkv_model *m, qkv_ta
     return qkv_scale(loss, (float)(sum / (double)b->rows));
 }
 
-qkv_objective qkv_classifying(const float *weights, int64_t classes)
+qkv_loss qkv_loss_classification(const float *weights, int64_t classes)
 {
     uint64_t name = 0x636c617373; /* "class", and the weights */
     for (int64_t i = 0; weights && i < classes; i++) {
@@ -156,13 +156,13 @@ qkv_objective qkv_classifying(const float *weights, int64_t classes)
         memcpy(&bits, &weights[i], sizeof bits);
         name = (name ^ bits) * 0x100000001b3u;
     }
-    return (qkv_objective){ .prepare = count_texts, .loss = class_loss, .data = weights, .name = name };
+    return (qkv_loss){ .prepare = count_texts, .loss = class_loss, .data = weights, .name = name };
 }
 
 static const int32_t *target_of(const qkv_batch *b, int64_t row) { return b->labels + row * b->target_length; }
 
 /* The mean over texts and labels; smoothing moves each target that share of the way to 1/2. */
-static qkv_tensor *labels_loss(const qkv_objective *o, const qkv_model *m, qkv_tape *t, const qkv_batch *b, float smoothing)
+static qkv_tensor *labels_loss(const qkv_loss *o, const qkv_model *m, qkv_tape *t, const qkv_batch *b, float smoothing)
 {
     (void)o;
     int64_t labels = qkv_transformer_options(qkv_model_transformer(m))->classes;
@@ -176,9 +176,9 @@ static qkv_tensor *labels_loss(const qkv_objective *o, const qkv_model *m, qkv_t
     return qkv_binary_cross_entropy(qkv_classify_batch(m, t, b), qkv_constant(t, QKV_SHAPE(b->rows, labels), wanted));
 }
 
-qkv_objective qkv_classifying_several(void)
+qkv_loss qkv_loss_multilabel(void)
 {
-    return (qkv_objective){ .prepare = count_texts, .loss = labels_loss, .name = 0x7365766572616c }; /* "several" */
+    return (qkv_loss){ .prepare = count_texts, .loss = labels_loss, .name = 0x7365766572616c }; /* "several" */
 }
 
 float qkv__target_number(const int32_t *target)
@@ -188,18 +188,18 @@ float qkv__target_number(const int32_t *target)
     return number;
 }
 
-static qkv_tensor *number_loss(const qkv_objective *o, const qkv_model *m, qkv_tape *t, const qkv_batch *b, float smoothing)
+static qkv_tensor *number_loss(const qkv_loss *o, const qkv_model *m, qkv_tape *t, const qkv_batch *b, float smoothing)
 {
     (void)o, (void)smoothing;
     float *wanted = qkv__save(t, sizeof *wanted * (size_t)b->rows);
     for (int64_t i = 0; wanted && i < b->rows; i++) wanted[i] = qkv__target_number(target_of(b, i));
     if (!wanted) return NULL;
-    return qkv_mean_squared_error(qkv_classify_batch(m, t, b), qkv_constant(t, QKV_SHAPE(b->rows, 1), wanted));
+    return qkv_mse(qkv_classify_batch(m, t, b), qkv_constant(t, QKV_SHAPE(b->rows, 1), wanted));
 }
 
-qkv_objective qkv_telling_numbers(void)
+qkv_loss qkv_loss_regression(void)
 {
-    return (qkv_objective){ .prepare = count_texts, .loss = number_loss, .name = 0x6e756d626572 }; /* "number" */
+    return (qkv_loss){ .prepare = count_texts, .loss = number_loss, .name = 0x6e756d626572 }; /* "number" */
 }
 
 /* ---- using ---- */
@@ -209,13 +209,13 @@ static qkv_tensor *class_scores(const qkv_model *m, qkv_tensor *hidden, const qk
 {
     (void)data;
     qkv_tensor *logits = qkv__ngrams_add(qkv_model_transformer(m), class_logits(m, hidden, x), x, NULL);
-    if (qkv_model_info_of(m)->problem == QKV_PROBLEM_SEVERAL_LABELS) return qkv_sigmoid(logits);
+    if (qkv_model_get_info(m)->problem == QKV_PROBLEM_SEVERAL_LABELS) return qkv_sigmoid(logits);
     return qkv_transformer_options(qkv_model_transformer(m))->classes > 1 ? qkv_softmax(logits) : logits;
 }
 
-qkv_status qkv_classify(const qkv_model *m, const qkv_texts *texts, const qkv_reading_opts *opts, qkv_matrix *out)
+qkv_status qkv_classify(const qkv_model *m, const qkv_texts *texts, const qkv_encoder_opts *opts, qkv_matrix *out)
 {
-    const qkv_transformer_opts *o = qkv_transformer_options(qkv_model_transformer(m));
+    const qkv_config *o = qkv_transformer_options(qkv_model_transformer(m));
     if (!o || !o->classes || o->classes_of) return qkv__fail(QKV_USAGE, "classify: the model has no classifier");
     return qkv__read_texts(m, texts, opts, class_scores, NULL, o->classes, out);
 }

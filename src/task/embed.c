@@ -70,12 +70,14 @@ static qkv_tensor *sentence_vectors(const qkv_model *m, qkv_tensor *hidden, cons
     (void)m;
     if (!hidden) return NULL;
     const qkv__sentence *s = data;
-    int64_t rows = qkv_dim(hidden, 0), length = qkv_dim(hidden, 1), dim = qkv_dim(hidden, 2), widest = widest_vector(s, dim);
+    int64_t rows = qkv_tensor_dim(hidden, 0), length = qkv_tensor_dim(hidden, 1), dim = qkv_tensor_dim(hidden, 2),
+            widest = widest_vector(s, dim);
     qkv_tensor *out = qkv_constant(hidden->tape, QKV_SHAPE(rows, s->width), NULL);
     double *memory = out ? qkv__save(hidden->tape, 2 * sizeof *memory * (size_t)widest) : NULL;
     for (int64_t b = 0; memory && b < rows; b++) {
-        const double *y = run_modules(s, qkv_data(hidden) + b * length * dim, x->lengths[b], dim, memory, memory + widest);
-        for (int64_t k = 0; k < s->width; k++) qkv_data(out)[b * s->width + k] = (float)y[k];
+        const double *y = run_modules(s, qkv_tensor_data(hidden) + b * length * dim, x->lengths[b], dim, memory,
+                                      memory + widest);
+        for (int64_t k = 0; k < s->width; k++) qkv_tensor_data(out)[b * s->width + k] = (float)y[k];
     }
     return memory ? out : NULL;
 }
@@ -90,7 +92,7 @@ void qkv__normalize(float *x, int64_t n)
 }
 
 /* The published length counts every id, ours all but the last. */
-static void resolve_embed_options(const qkv_model_info *info, qkv_embed_opts *o, qkv_reading_opts *reading)
+static void resolve_embed_options(const qkv_model_info *info, qkv_embed_opts *o, qkv_encoder_opts *reading)
 {
     if (!qkv__info_is_published(info)) return;
     o->pooling = info->pooling;
@@ -98,16 +100,16 @@ static void resolve_embed_options(const qkv_model_info *info, qkv_embed_opts *o,
     if (!reading->max_length && info->embed_length > 1) reading->max_length = info->embed_length - 1;
 }
 
-qkv_status qkv_embed_texts(const qkv_model *m, const qkv_texts *texts, const qkv_embed_opts *opts, qkv_matrix *out)
+qkv_status qkv_embed(const qkv_model *m, const qkv_texts *texts, const qkv_embed_opts *opts, qkv_matrix *out)
 {
-    const qkv_transformer_opts *t = qkv_transformer_options(qkv_model_transformer(m));
+    const qkv_config *t = qkv_transformer_options(qkv_model_transformer(m));
     qkv_embed_opts o;
-    qkv_reading_opts reading;
+    qkv_encoder_opts reading;
     qkv_status status = QKV__READ_OPTIONS(&o, as_published, opts, "embed");
     if (!status) status = QKV__READ_OPTIONS(&reading, each_step_data, o.reading, "embed");
     if (status) return status;
     if (!opts) o.as_published = 1;
-    if (o.as_published && t) resolve_embed_options(qkv_model_info_of(m), &o, &reading);
+    if (o.as_published && t) resolve_embed_options(qkv_model_get_info(m), &o, &reading);
     const qkv__sentence *s = m && o.as_published ? qkv__model_sentence(m) : NULL;
     if (s && qkv__sentence_is_more(s)) status = qkv__read_shared_texts(m, texts, &reading, sentence_vectors, s, s->width, out);
     else status = qkv__read_shared_texts(m, texts, &reading, pool, &o.pooling, t ? t->dim : 0, out);
@@ -119,9 +121,9 @@ qkv_status qkv__embed_limits_of(const qkv_model *m, qkv__embed_limits *out)
 {
     const qkv__sentence *s = qkv__model_sentence(m);
     qkv_embed_opts o = QKV_OPTS(qkv_embed_opts);
-    qkv_reading_opts reading = QKV_OPTS(qkv_reading_opts);
+    qkv_encoder_opts reading = QKV_OPTS(qkv_encoder_opts);
     qkv__reading r = { .m = m };
-    resolve_embed_options(qkv_model_info_of(m), &o, &reading);
+    resolve_embed_options(qkv_model_get_info(m), &o, &reading);
     qkv_status status = qkv__reading_start(&r, &reading);
     out->room = r.room;
     out->around = r.f.single.before.n + r.f.single.after.n - !r.f.is_published;

@@ -16,15 +16,15 @@
 enum { DEFAULT_BEST = 5 };
 
 struct qkv_filled_work {
-    qkv__arena arena;         /* all that results point to */
-    qkv_text given;           /* the text, UTF-8 */
-    qkv_text spelled;         /* the same with every mask as the tokenizer spells it */
-    qkv_ids encoded;          /* of that */
-    qkv__reader read;         /* with what is around it */
-    qkv_text shorter, longer; /* of the token before a mask, and of it with a token in the mask's place */
-    qkv_text token, text;     /* results, before they are kept */
-    qkv_span *places;         /* masks in the given text */
-    int64_t *tokens;          /* and their places among the encoded ids */
+    qkv__arena arena;           /* all that results point to */
+    qkv_buffer given;           /* the text, UTF-8 */
+    qkv_buffer spelled;         /* the same with every mask as the tokenizer spells it */
+    qkv_ids encoded;            /* of that */
+    qkv__reader read;           /* with what is around it */
+    qkv_buffer shorter, longer; /* of the token before a mask, and of it with a token in the mask's place */
+    qkv_buffer token, text;     /* results, before they are kept */
+    qkv_span *places;           /* masks in the given text */
+    int64_t *tokens;            /* and their places among the encoded ids */
     size_t places_bytes, tokens_bytes;
 };
 
@@ -56,13 +56,13 @@ static qkv_status spell_masks(job *j)
     struct qkv_filled_work *w = j->work;
     const char *text = w->given.data, *spelling = qkv_tokenizer_token(j->f.source, j->f.ids.mask);
     size_t length = w->given.length;
-    qkv__text_clear(&w->spelled);
-    qkv_status status = qkv__text_put(&w->spelled, "", 0);
+    qkv__buffer_clear(&w->spelled);
+    qkv_status status = qkv__buffer_put(&w->spelled, "", 0);
     for (size_t at = 0, n; at < length && !status; at += n) {
         bool is_mask = (n = qkv__mask_at(&j->f, text + at, length - at)) > 0;
         if (!is_mask) n = 1;
         if (is_mask) status = add_place(j, at, at + n);
-        if (!status) status = qkv__text_put(&w->spelled, is_mask ? spelling : text + at, is_mask ? strlen(spelling) : n);
+        if (!status) status = qkv__buffer_put(&w->spelled, is_mask ? spelling : text + at, is_mask ? strlen(spelling) : n);
     }
     if (!status && !j->out->masks) return qkv__fail(QKV_USAGE, "fill: the text has no mask: write %s", spelling);
     return status;
@@ -148,10 +148,10 @@ static qkv_status fill_in(job *j, int64_t k, likely best, qkv_filling *out)
     size_t length = w->token.length, cut = w->shorter.length && length && !is_space(*token) ? loose_space(j, k) : 0;
     for (; length && is_space(*token); token++) length--;
     while (length && is_space(token[length - 1])) length--;
-    qkv__text_clear(&w->text);
-    status = qkv__text_put(&w->text, w->given.data, place.begin - cut);
-    if (!status) status = qkv__text_put(&w->text, token, length);
-    if (!status) status = qkv__text_put(&w->text, w->given.data + place.end, w->given.length - place.end);
+    qkv__buffer_clear(&w->text);
+    status = qkv__buffer_put(&w->text, w->given.data, place.begin - cut);
+    if (!status) status = qkv__buffer_put(&w->text, token, length);
+    if (!status) status = qkv__buffer_put(&w->text, w->given.data + place.end, w->given.length - place.end);
     if (status) return status;
     *out = (qkv_filling){ .id = best.id, .p = (double)best.p, .length = w->text.length };
     out->token = keep_text(j, token, length);
@@ -169,7 +169,7 @@ static int by_p(const void *a, const void *b)
 
 static qkv_status choose_likeliest(job *j, const float *p, int64_t vocabulary, likely *all, qkv_filling *best)
 {
-    int32_t size = qkv_tokenizer_size(j->f.source);
+    int32_t size = qkv_tokenizer_vocab_size(j->f.source);
     for (int64_t k = 0; k < j->out->masks; k++, p += vocabulary) {
         for (int32_t id = 0; id < size; id++) {
             if (!isfinite(p[id])) return qkv__fail(QKV_NUMERIC, "fill: a probability is not a number");
@@ -192,13 +192,14 @@ static const float *run_model(job *j, qkv_session *s, int32_t *rows)
     for (int64_t k = 0; k < n; k++) rows[k] = (int32_t)(j->work->tokens[k] + j->f.single.before.n);
     if (qkv_session_encode(s, j->work->read.ids, 1, j->work->read.n, NULL)) return NULL;
     qkv_tensor *places = qkv_reshape(qkv_session_encoded(s), 2, (int64_t[]){ j->work->read.n, -1 });
-    return places ? qkv_data(qkv_softmax(qkv_transformer_logits(x, qkv_gather(places->tape, places, rows, 1, &n)))) : NULL;
+    return places ? qkv_tensor_data(qkv_softmax(qkv_transformer_logits(x, qkv_gather(places->tape, places, rows, 1, &n))))
+                  : NULL;
 }
 
 static qkv_status fill_masks(job *j)
 {
     qkv__arena *a = &j->work->arena;
-    size_t size = (size_t)qkv_tokenizer_size(j->f.source), masks = (size_t)j->out->masks, bytes;
+    size_t size = (size_t)qkv_tokenizer_vocab_size(j->f.source), masks = (size_t)j->out->masks, bytes;
     if (!qkv__size_mul(masks, (size_t)j->n_best, &bytes) || !qkv__size_mul(bytes, sizeof(qkv_filling), &bytes))
         return qkv__fail(QKV_LIMIT, "fill: too many results");
     qkv_filling *best = qkv__arena_take(a, bytes);
@@ -218,19 +219,19 @@ static qkv_status fill_masks(job *j)
 
 static qkv_status resolve_fill(job *j)
 {
-    const qkv_model_info *info = qkv_model_info_of(j->m);
-    if (!(info->can & QKV_ABILITY_FILL))
+    const qkv_model_info *info = qkv_model_get_info(j->m);
+    if (!(info->can & QKV_CAN_FILL))
         return qkv__fail(QKV_USAGE, "fill: the model has no layer that says which word stands in a mask's place");
     qkv_status status = qkv__special_tokens_needed(j->m, &j->f);
     if (status) return status;
     if (j->f.ids.mask < 0)
         return qkv__fail(QKV_USAGE, "fill: the model's tokenizer has no token " QKV_SPECIAL_BERT_MASK " or " QKV_SPECIAL_MASK);
-    j->n_best = (int)qkv__min(j->n_best ? j->n_best : DEFAULT_BEST, qkv_tokenizer_size(j->f.source));
+    j->n_best = (int)qkv__min(j->n_best ? j->n_best : DEFAULT_BEST, qkv_tokenizer_vocab_size(j->f.source));
     j->out->n_best = j->n_best;
     return QKV_OK;
 }
 
-qkv_status qkv_fill(const qkv_model *m, const char *text, size_t length, int n_best, qkv_filled *out)
+qkv_status qkv_fill_mask(const qkv_model *m, const char *text, size_t length, int n_best, qkv_filled *out)
 {
     if (!m || !out || (!text && length) || n_best < 0)
         return qkv__fail(QKV_USAGE, "fill: a model, a text, a number of results and a place for them are needed");
@@ -251,8 +252,8 @@ void qkv_filled_free(qkv_filled *f)
     if (!f) return;
     struct qkv_filled_work *w = f->work;
     if (w) {
-        qkv_text *texts[] = { &w->given, &w->spelled, &w->shorter, &w->longer, &w->token, &w->text };
-        for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) qkv_text_free(texts[i]);
+        qkv_buffer *texts[] = { &w->given, &w->spelled, &w->shorter, &w->longer, &w->token, &w->text };
+        for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) qkv_buffer_free(texts[i]);
         qkv__arena_free(&w->arena);
         qkv_ids_free(&w->encoded);
         qkv__reader_free(&w->read);

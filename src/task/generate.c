@@ -16,7 +16,7 @@ enum { MOST_TOKENS = 1 << 20, DEFAULT_TOKENS = 128, MOST_TOP = 32, PROMPT_BLOCK 
 
 typedef struct generation {
     const qkv_transformer *transformer;
-    const qkv_transformer_opts *t;
+    const qkv_config *t;
     const qkv_tokenizer *tokenizer;
     qkv__special_tokens f;
     bool by_model;       /* the model says what starts and ends a text, not the caller */
@@ -32,7 +32,7 @@ typedef struct generation {
     const float *logits; /* of what comes next; of the session or the row */
     qkv__sampler sampler;
     qkv__stream stream;
-    qkv_text shorter, longer; /* of the token before, and of it with the new one */
+    qkv_buffer shorter, longer; /* of the token before, and of it with the new one */
 } generation;
 
 /* ---- options ---- */
@@ -70,7 +70,7 @@ static qkv_status check_stops(const qkv_generate_opts *o)
     for (int i = 0; i < o->n_stops; i++) {
         const char *stop = o->stops[i];
         if (!stop || !*stop) return qkv__fail(QKV_USAGE, "generate: stop string %d is empty", i + 1);
-        if (qkv_utf8_check(stop, strlen(stop)) < strlen(stop))
+        if (qkv_utf8_valid(stop, strlen(stop)) < strlen(stop))
             return qkv__fail(QKV_USAGE, "generate: stop string %d is not UTF-8", i + 1);
     }
     return QKV_OK;
@@ -90,10 +90,10 @@ static qkv_generate_opts options_of_files(const qkv_model_info *f)
     return o;
 }
 
-qkv_status qkv_generate_defaults(const qkv_model *m, qkv_generate_opts *out)
+qkv_status qkv_sampling_defaults(const qkv_model *m, qkv_generate_opts *out)
 {
     if (!out) return qkv__fail(QKV_USAGE, "generate: a place for the options is needed");
-    const qkv_generate_opts o = options_of_files(qkv_model_info_of(m));
+    const qkv_generate_opts o = options_of_files(qkv_model_get_info(m));
     return QKV__WRITE_OPTIONS(out, no_log_p, &o, "generate");
 }
 
@@ -106,8 +106,8 @@ static qkv_status resolve_generate_options(generation *g, const qkv_model *m)
     g->tokenizer = qkv_model_target_tokenizer(m);
     if (!g->tokenizer) return qkv__refuse_without_tokenizer(m, "generate");
     g->vocabulary = g->t->target_vocabulary ? g->t->target_vocabulary : g->t->vocabulary;
-    if (!g->o.max_tokens) g->o.max_tokens = qkv__min(qkv_model_info_of(m)->max_new, MOST_TOKENS);
-    if (!g->o.max_tokens) g->o.max_tokens = qkv_model_info_of(m)->context ? MOST_TOKENS : DEFAULT_TOKENS;
+    if (!g->o.max_tokens) g->o.max_tokens = qkv__min(qkv_model_get_info(m)->max_new, MOST_TOKENS);
+    if (!g->o.max_tokens) g->o.max_tokens = qkv_model_get_info(m)->context ? MOST_TOKENS : DEFAULT_TOKENS;
     if (g->o.max_tokens < 0 || g->o.max_tokens > MOST_TOKENS)
         return qkv__fail(QKV_USAGE, "generate: max_tokens is %lld: it must be from 1 to %d", (long long)g->o.max_tokens,
                          MOST_TOKENS);
@@ -147,7 +147,7 @@ static qkv_status find_room(generation *g, int64_t taken)
 static qkv_status take_prompt_ids(generation *g)
 {
     qkv_ids *to = &g->out->prompt;
-    int64_t n = g->o.n_prompt_ids, size = qkv__min(g->vocabulary, qkv_tokenizer_size(g->tokenizer));
+    int64_t n = g->o.n_prompt_ids, size = qkv__min(g->vocabulary, qkv_tokenizer_vocab_size(g->tokenizer));
     if (n < 0 || n > MOST_TOKENS)
         return qkv__fail(QKV_USAGE, "generate: a prompt of %lld ids: it has 0 to %d", (long long)n, MOST_TOKENS);
     for (int64_t i = 0; i < n; i++)
@@ -181,7 +181,7 @@ static qkv_status encode_prompt(generation *g, const char *prompt, size_t length
     qkv_generated *out = g->out;
     qkv_status status = g->o.prompt_ids ? take_prompt_ids(g) : take_prompt_text(g, prompt, length);
     if (status == QKV_FORMAT)
-        return qkv__fail(QKV_FORMAT, "generate: the prompt is not UTF-8 at byte %zu", qkv_utf8_check(prompt, length) + 1);
+        return qkv__fail(QKV_FORMAT, "generate: the prompt is not UTF-8 at byte %zu", qkv_utf8_valid(prompt, length) + 1);
     if (status) return status;
     find_start(g);
     out->n_prompt = (int64_t)out->prompt.n;
@@ -204,7 +204,7 @@ static qkv_status read_tokens(generation *g, const int32_t *ids, int64_t n, qkv_
         return qkv__batch_read(g->batcher, g->row, ids, n, wanted, &g->logits);
     }
     if (!status) status = qkv_session_read(g->session, ids, &n, logits);
-    g->logits = qkv_data(qkv_session_logits(g->session));
+    g->logits = qkv_tensor_data(qkv_session_logits(g->session));
     return status;
 }
 
@@ -329,7 +329,7 @@ static qkv_status write_text(generation *g)
 static void forbid(generation *g)
 {
     for (int32_t id = 0; id < g->vocabulary; id++)
-        g->sampler.forbidden[id] = id >= qkv_tokenizer_size(g->tokenizer) || qkv_tokenizer_is_special(g->tokenizer, id);
+        g->sampler.forbidden[id] = id >= qkv_tokenizer_vocab_size(g->tokenizer) || qkv_tokenizer_is_special(g->tokenizer, id);
     if (g->o.start >= 0) g->sampler.forbidden[g->o.start] = true;
     if (g->o.end >= 0) g->sampler.forbidden[g->o.end] = false;
     const qkv_model_info *info = g->f.info;
@@ -359,13 +359,13 @@ static void release_generation(generation *g)
     qkv__batch_close(g->batcher, g->row);
     qkv__sampler_free(&g->sampler);
     qkv__stream_free(&g->stream);
-    qkv_text_free(&g->shorter);
-    qkv_text_free(&g->longer);
+    qkv_buffer_free(&g->shorter);
+    qkv_buffer_free(&g->longer);
 }
 
 static void empty(qkv_generated *out)
 {
-    qkv__text_clear(&out->text);
+    qkv__buffer_clear(&out->text);
     out->n = out->n_prompt = 0;
 }
 
@@ -378,7 +378,7 @@ qkv_status qkv__generate(const qkv_model *m, const char *prompt, size_t length, 
     empty(out);
     generation g = { .out = out, .batcher = batcher, .stream = { .each = each, .data = data, .text = &out->text } };
     qkv_status status = QKV__READ_OPTIONS(&g.o, no_log_p, opts, "generate");
-    if (!status) status = qkv__text_put(&out->text, "", 0); /* a text of nothing is a text too */
+    if (!status) status = qkv__buffer_put(&out->text, "", 0); /* a text of nothing is a text too */
     if (!status) status = generate_text(&g, m, prompt, length);
     release_generation(&g);
     if (status) empty(out);
@@ -396,7 +396,7 @@ qkv_status qkv_generate(const qkv_model *m, const char *prompt, size_t length, c
 void qkv_generated_free(qkv_generated *g)
 {
     if (!g) return;
-    qkv_text_free(&g->text);
+    qkv_buffer_free(&g->text);
     qkv__release(g->ids, g->ids_bytes);
     qkv__release(g->log_p, g->log_p_bytes);
     qkv__release(g->top, g->top_bytes);

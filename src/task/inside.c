@@ -10,7 +10,7 @@ qkv_status qkv__inside_read(const char *call, const qkv_model *m, const qkv_atte
 {
     const struct qkv_attention_capture_work *w = a->work;
     *in = (qkv__inside){ .x = qkv_model_transformer(m) };
-    const qkv_transformer_opts *o = qkv_transformer_options(in->x);
+    const qkv_config *o = qkv_transformer_options(in->x);
     if (!w || !w->session) return qkv__fail(QKV_USAGE, "%s: the capture holds nothing: qkv_attend() makes one", call);
     if (!o->encoder_layers != !a->layers[QKV_ATTENTION_ENCODER] || !o->decoder_layers != !a->layers[QKV_ATTENTION_DECODER])
         return qkv__fail(QKV_USAGE, "%s: the capture is of a model of another kind", call);
@@ -32,8 +32,8 @@ qkv_status qkv__inside_run(qkv__inside *in, const qkv_tape_opts *opts)
     in->last = in->memory;
     if (in->n_read) in->last = qkv_transformer_decode(in->x, in->tape, in->read, 1, in->n_read, NULL, in->memory, NULL);
     qkv_status status = qkv_tape_status(in->tape);
-    for (int64_t i = 0; !status && i < qkv_count(in->last); i++)
-        if (!isfinite(qkv_data(in->last)[i])) return qkv__fail(QKV_NUMERIC, "the model's states are not finite");
+    for (int64_t i = 0; !status && i < qkv_tensor_count(in->last); i++)
+        if (!isfinite(qkv_tensor_data(in->last)[i])) return qkv__fail(QKV_NUMERIC, "the model's states are not finite");
     return status;
 }
 
@@ -51,20 +51,20 @@ qkv_tensor *qkv__inside_hidden(const qkv__inside *in, int stack, int i)
 
 bool qkv__inside_speaks(const qkv_model *m, const qkv__inside *in)
 {
-    return in->stack == QKV__DECODER || qkv_model_info_of(m)->can & QKV_ABILITY_FILL;
+    return in->stack == QKV__DECODER || qkv_model_get_info(m)->can & QKV_CAN_FILL;
 }
 
 const char *qkv__id_name(qkv__arena *arena, const qkv_tokenizer *t, int32_t id)
 {
-    qkv_text bytes = { 0 }, text = { 0 };
+    qkv_buffer bytes = { 0 }, text = { 0 };
     char *name = NULL;
-    if (id >= qkv_tokenizer_size(t)) return "?"; /* a model may have more ids than its tokenizer */
+    if (id >= qkv_tokenizer_vocab_size(t)) return "?"; /* a model may have more ids than its tokenizer */
     if (!qkv_tokenizer_decode(t, &id, 1, 0, &bytes) && !qkv_utf8_repair(bytes.data, bytes.length, &text))
         name = qkv__arena_take(arena, text.length + 1);
     if (name && text.length) memcpy(name, text.data, text.length);
     if (name) name[text.length] = 0;
-    qkv_text_free(&bytes);
-    qkv_text_free(&text);
+    qkv_buffer_free(&bytes);
+    qkv_buffer_free(&text);
     return name;
 }
 

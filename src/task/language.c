@@ -9,7 +9,7 @@
 
 #include <math.h>
 
-static qkv_tensor *next_token_loss(const qkv_objective *o, const qkv_model *m, qkv_tape *t, const qkv_batch *b, float smoothing)
+static qkv_tensor *next_token_loss(const qkv_loss *o, const qkv_model *m, qkv_tape *t, const qkv_batch *b, float smoothing)
 {
     (void)o;
     const qkv_transformer *x = qkv_model_transformer(m);
@@ -18,7 +18,7 @@ static qkv_tensor *next_token_loss(const qkv_objective *o, const qkv_model *m, q
     return qkv_cross_entropy_with(qkv_transformer_logits(x, hidden), b->labels, &opts);
 }
 
-qkv_objective qkv_generating(void) { return (qkv_objective){ .loss = next_token_loss, .name = 0x6e657874 }; }
+qkv_loss qkv_loss_language_model(void) { return (qkv_loss){ .loss = next_token_loss, .name = 0x6e657874 }; }
 
 /* What a document begins with, the text, what it ends with. */
 static qkv_status read_document(qkv__reader *r, const qkv_model *m, const char *text, size_t length)
@@ -31,14 +31,14 @@ static qkv_status read_document(qkv__reader *r, const qkv_model *m, const char *
     return status ? status : qkv__reader_put(r, &end);
 }
 
-qkv_status qkv_pairs_add_document(qkv_pairs *p, const qkv_model *m, const char *text, size_t length, int64_t context)
+qkv_status qkv_pairs_add_document(qkv_dataset *p, const qkv_model *m, const char *text, size_t length, int64_t context)
 {
     if (!p || (length && !text) || context < 1)
         return qkv__fail(QKV_USAGE, "documents: pairs, a text and a context of at least 1 token are needed");
     qkv__reader r = { 0 };
     qkv_status status = read_document(&r, m, text, length);
     for (int64_t at = 0; at + 1 < r.n && !status; at += context)
-        status = qkv_pairs_add(p, NULL, 0, r.ids + at, (size_t)qkv__min(context + 1, r.n - at));
+        status = qkv_dataset_add_ids(p, NULL, 0, r.ids + at, (size_t)qkv__min(context + 1, r.n - at));
     qkv__reader_free(&r);
     return status;
 }
@@ -57,7 +57,7 @@ static qkv_status measure_window(qkv_session *s, const int32_t *ids, int32_t *la
     const qkv_cross_entropy_opts opts = { .ignore = QKV_IGNORED, .has_ignore = 1 };
     qkv_tensor *mean = qkv_cross_entropy_with(qkv_session_logits(s), labels, &opts);
     if (!mean) return qkv_error_status();
-    double nats = (double)qkv_item(mean) * (double)(to - from);
+    double nats = (double)qkv_tensor_item(mean) * (double)(to - from);
     if (!isfinite(nats)) return qkv__fail(QKV_NUMERIC, "perplexity: the loss is not finite");
     sum->nats += nats;
     sum->tokens += to - from;
@@ -100,7 +100,7 @@ static qkv_status measure_nll(const qkv_model *m, const qkv__reader *r, int64_t 
 qkv_status qkv__measure_shared(const qkv_model *m, const char *text, size_t length, int64_t context, int64_t stride,
                                qkv__deal *deal, qkv_nll *sum)
 {
-    const qkv_transformer_opts *o = qkv_transformer_options(qkv_model_transformer(m));
+    const qkv_config *o = qkv_transformer_options(qkv_model_transformer(m));
     if (!stride) stride = context;
     if (!o || o->encoder_layers || !sum || (length && !text))
         return qkv__fail(QKV_USAGE, "perplexity: a decoder alone, a text and a place for the result are needed");
@@ -115,7 +115,8 @@ qkv_status qkv__measure_shared(const qkv_model *m, const char *text, size_t leng
     return status;
 }
 
-qkv_status qkv_measure_text(const qkv_model *m, const char *text, size_t length, int64_t context, int64_t stride, qkv_nll *sum)
+qkv_status qkv_log_likelihood(const qkv_model *m, const char *text, size_t length, int64_t context, int64_t stride,
+                              qkv_nll *sum)
 {
     return qkv__measure_shared(m, text, length, context, stride, NULL, sum);
 }

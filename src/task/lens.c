@@ -21,7 +21,7 @@ typedef struct lens_job {
     int64_t vocabulary, *best;
     int32_t *ids, *next;
     double *p, *next_p, *surprise;
-    qkv_lens_result *out;
+    qkv_logit_lens_result *out;
 } lens_job;
 
 static bool take_room(lens_job *j, qkv__arena *arena)
@@ -50,7 +50,7 @@ static qkv_status read_cell(lens_job *j, int64_t cell, const float *logits, int3
     int k = j->out->k;
     for (int64_t v = 0; v < j->vocabulary; v++)
         if (!isfinite(logits[v])) return qkv__fail(QKV_NUMERIC, "lens: the model's logits are not finite");
-    qkv_status status = qkv_likeliest(logits, j->vocabulary, k, j->best, j->p + cell * k);
+    qkv_status status = qkv_top_k(logits, j->vocabulary, k, j->best, j->p + cell * k);
     for (int i = 0; i < k; i++) j->ids[cell * k + i] = (int32_t)j->best[i];
     j->next_p[cell] = next < 0 ? 0 : probability_of(logits, j->vocabulary, next);
     return status;
@@ -66,19 +66,19 @@ static qkv_status read_layer(lens_job *j, int layer)
     for (int64_t from = 0, rows; from < n && !status; from += rows) {
         rows = qkv__min(AT_ONCE, n - from);
         qkv_tape_reset(j->tape);
-        qkv_tensor *x = qkv__borrow(j->tape, 2, (int64_t[]){ rows, dim }, qkv_data(states) + from * dim);
+        qkv_tensor *x = qkv__borrow(j->tape, 2, (int64_t[]){ rows, dim }, qkv_tensor_data(states) + from * dim);
         if (layer < j->out->layers) x = qkv__final_norm(in->x, in->stack, x); /* the last one has it already */
         qkv_tensor *logits = qkv_transformer_logits(in->x, x);
         status = logits ? QKV_OK : qkv_tape_status(j->tape);
         for (int64_t i = 0; i < rows && !status; i++)
-            status = read_cell(j, layer * n + from + i, qkv_data(logits) + i * j->vocabulary, j->next[from + i]);
+            status = read_cell(j, layer * n + from + i, qkv_tensor_data(logits) + i * j->vocabulary, j->next[from + i]);
     }
     return status;
 }
 
 static qkv_status read_layers(lens_job *j)
 {
-    qkv_lens_result *out = j->out;
+    qkv_logit_lens_result *out = j->out;
     for (int64_t i = 0; i < out->places; i++) j->next[i] = i < j->in.n_next ? j->in.next[i] : -1;
     qkv_status status = qkv__inside_run(&j->in, &(qkv_tape_opts){ .no_grad = 1, .keep_hidden = 1 });
     for (int layer = 0; layer <= out->layers && !status; layer++) status = read_layer(j, layer);
@@ -92,14 +92,15 @@ static qkv_status read_layers(lens_job *j)
     return status;
 }
 
-static qkv_status look_through(const qkv_model *m, const qkv_attention_capture *a, const qkv_lens_opts *o, qkv_lens_result *out)
+static qkv_status look_through(const qkv_model *m, const qkv_attention_capture *a, const qkv_logit_lens_opts *o,
+                               qkv_logit_lens_result *out)
 {
     lens_job j = { .out = out };
     qkv_status status = qkv__inside_read("lens", m, a, &j.in);
     if (status) return status;
     if (!qkv__inside_speaks(m, &j.in))
         return qkv__fail(QKV_UNSUPPORTED, "lens: the model says no tokens: it has no decoder and cannot fill words in");
-    const qkv_transformer_opts *t = qkv_transformer_options(j.in.x);
+    const qkv_config *t = qkv_transformer_options(j.in.x);
     j.vocabulary = j.in.stack == QKV__DECODER && t->target_vocabulary ? t->target_vocabulary : t->vocabulary;
     out->k = o->k ? o->k : (int)qkv__min(DEFAULT_K, j.vocabulary);
     out->layers = j.in.x->stacks[j.in.stack].n;
@@ -114,33 +115,34 @@ static qkv_status look_through(const qkv_model *m, const qkv_attention_capture *
     return status;
 }
 
-void qkv_lens_free(qkv_lens_result *lens)
+void qkv_logit_lens_free(qkv_logit_lens_result *lens)
 {
     if (!lens) return;
     if (lens->work) qkv__arena_free(&lens->work->arena);
     qkv__release(lens->work, sizeof *lens->work);
-    *lens = (qkv_lens_result){ 0 };
+    *lens = (qkv_logit_lens_result){ 0 };
 }
 
-qkv_status qkv_lens(const qkv_model *m, const qkv_attention_capture *a, const qkv_lens_opts *opts, qkv_lens_result *out)
+qkv_status qkv_logit_lens(const qkv_model *m, const qkv_attention_capture *a, const qkv_logit_lens_opts *opts,
+                          qkv_logit_lens_result *out)
 {
-    qkv_lens_opts o;
+    qkv_logit_lens_opts o;
     if (!m || !a || !out) return qkv__fail(QKV_USAGE, "lens: a model, a capture and a place for the result are needed");
     qkv_status status = QKV__READ_OPTIONS(&o, k, opts, "lens");
     if (status) return status;
     struct qkv_lens_work *w = out->work ? out->work : qkv__alloc_zero(sizeof *w);
     if (!w) return QKV_MEMORY;
     qkv__arena_reset(&w->arena);
-    *out = (qkv_lens_result){ .work = w };
+    *out = (qkv_logit_lens_result){ .work = w };
     status = look_through(m, a, &o, out);
-    if (status) qkv_lens_free(out);
+    if (status) qkv_logit_lens_free(out);
     return status;
 }
 
 /* ---- as text ---- */
 
 typedef struct lens_names {
-    const qkv_lens_result *lens;
+    const qkv_logit_lens_result *lens;
     qkv__inside in;
     const qkv_attention_side *side;
     qkv__arena arena;
@@ -164,7 +166,7 @@ static void put_name(qkv__out *out, const char *name, int width)
 
 static void put_lens_row(qkv__out *out, lens_names *w, int64_t i)
 {
-    const qkv_lens_result *x = w->lens;
+    const qkv_logit_lens_result *x = w->lens;
     put_name(out, name_of_place(w, i), 12);
     for (int l = 0; l <= x->layers; l++) {
         int64_t cell = l * x->places + i;
@@ -199,7 +201,7 @@ static void put_json_name(qkv__out *out, const char *name)
 }
 
 /* Where nothing comes next there is no number. */
-static void put_number_of_next(qkv__out *out, const qkv_lens_result *x, int64_t place, double number)
+static void put_number_of_next(qkv__out *out, const qkv_logit_lens_result *x, int64_t place, double number)
 {
     if (x->next[place] < 0) qkv__out_printf(out, "null");
     else qkv__out_printf(out, "%.9g", number);
@@ -207,7 +209,7 @@ static void put_number_of_next(qkv__out *out, const qkv_lens_result *x, int64_t 
 
 static void put_lens_cell(qkv__out *out, lens_names *w, int64_t cell)
 {
-    const qkv_lens_result *x = w->lens;
+    const qkv_logit_lens_result *x = w->lens;
     qkv__out_printf(out, "{\"next_p\": ");
     put_number_of_next(out, x, cell % x->places, x->next_p[cell]);
     qkv__out_printf(out, ", \"best\": [");
@@ -221,7 +223,7 @@ static void put_lens_cell(qkv__out *out, lens_names *w, int64_t cell)
 
 static void put_lens_json(qkv__out *out, lens_names *w)
 {
-    const qkv_lens_result *x = w->lens;
+    const qkv_logit_lens_result *x = w->lens;
     qkv__out_printf(out, "{\"tokens\": [");
     for (int64_t i = 0; i < x->places; i++) qkv__out_printf(out, i ? ", " : ""), put_json_name(out, name_of_place(w, i));
     qkv__out_printf(out, "],\n \"next\": [");
@@ -247,8 +249,8 @@ static void put_lens_json(qkv__out *out, lens_names *w)
     qkv__out_printf(out, "]}\n");
 }
 
-qkv_status qkv_lens_text(const qkv_model *m, const qkv_attention_capture *a, const qkv_lens_result *lens, int json,
-                         qkv_text *out)
+qkv_status qkv_logit_lens_text(const qkv_model *m, const qkv_attention_capture *a, const qkv_logit_lens_result *lens, int json,
+                               qkv_buffer *out)
 {
     if (!m || !a || !lens || !out || !lens->ids)
         return qkv__fail(QKV_USAGE, "lens: a model, a capture, a result and a place for the text are needed");

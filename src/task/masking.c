@@ -5,13 +5,13 @@
 #include "../base/random.h"
 #include "../tensor/tape.h"
 
-qkv_status qkv_pairs_add_masked(qkv_pairs *p, const qkv_model *m, const char *text, size_t length, int64_t max_length)
+qkv_status qkv_pairs_add_masked(qkv_dataset *p, const qkv_model *m, const char *text, size_t length, int64_t max_length)
 {
     if (!p || (length && !text)) return qkv__fail(QKV_USAGE, "masking: pairs and a text are needed");
     qkv__reader r = { 0 };
     qkv_status status = qkv__reader_training_example(&r, m, &(qkv__given){ .text = text, .length = length }, max_length);
     /* The target makes room for as many labels as the source has ids. */
-    if (!status) status = qkv_pairs_add(p, r.ids, (size_t)r.n, r.ids, (size_t)r.n);
+    if (!status) status = qkv_dataset_add_ids(p, r.ids, (size_t)r.n, r.ids, (size_t)r.n);
     qkv__reader_free(&r);
     return status;
 }
@@ -28,7 +28,7 @@ static chances draw_chances(qkv__key key, int64_t place)
 }
 
 /* What a chosen token becomes: 8 of 10 the mask, 1 any other, 1 itself. */
-static int32_t hide(const qkv_masking_opts *o, int32_t id, uint32_t kind)
+static int32_t hide(const qkv_masked_lm_opts *o, int32_t id, uint32_t kind)
 {
     const uint32_t tenth = UINT32_MAX / 10;
     if (kind < 8 * tenth) return o->mask;
@@ -36,13 +36,13 @@ static int32_t hide(const qkv_masking_opts *o, int32_t id, uint32_t kind)
     return o->first + (int32_t)((uint64_t)(kind - 8 * tenth) * (uint64_t)(o->vocabulary - o->first) / tenth);
 }
 
-static double rate_of(const qkv_masking_opts *o) { return o->rate > 0 ? (double)o->rate : 0.15; }
+static double rate_of(const qkv_masked_lm_opts *o) { return o->rate > 0 ? (double)o->rate : 0.15; }
 
 /* Ids that are special are never chosen: <s>, </s>, padding. Where chance chooses none, the first ordinary token is. */
-static qkv_status choose_masked(const qkv_objective *objective, qkv_batch *b, uint64_t seed, uint64_t pass)
+static qkv_status choose_masked(const qkv_loss *objective, qkv_batch *b, uint64_t seed, uint64_t pass)
 {
-    qkv_masking_opts own, *o = &own;
-    if (QKV__READ_OPTIONS(o, vocabulary, (const qkv_masking_opts *)objective->data, "masking")) return QKV_USAGE;
+    qkv_masked_lm_opts own, *o = &own;
+    if (QKV__READ_OPTIONS(o, vocabulary, (const qkv_masked_lm_opts *)objective->data, "masking")) return QKV_USAGE;
     const double rate = rate_of(o);
     const qkv__key key = qkv__key_for(seed, pass, 0x6d61736b);
     int64_t all = b->rows * b->source_length, fallback = -1;
@@ -69,7 +69,7 @@ static qkv_status choose_masked(const qkv_objective *objective, qkv_batch *b, ui
 }
 
 /* Of the chosen tokens alone: the layer before the softmax is most of the work, and the others would not count. */
-static qkv_tensor *masked_loss(const qkv_objective *o, const qkv_model *m, qkv_tape *t, const qkv_batch *b, float smoothing)
+static qkv_tensor *masked_loss(const qkv_loss *o, const qkv_model *m, qkv_tape *t, const qkv_batch *b, float smoothing)
 {
     (void)o;
     const qkv_transformer *x = qkv_model_transformer(m);
@@ -84,17 +84,17 @@ static qkv_tensor *masked_loss(const qkv_objective *o, const qkv_model *m, qkv_t
     return qkv_cross_entropy_with(logits, labels, &(qkv_cross_entropy_opts){ .smoothing = smoothing });
 }
 
-static qkv_tensor *no_masking(const qkv_objective *o, const qkv_model *m, qkv_tape *t, const qkv_batch *b, float smoothing)
+static qkv_tensor *no_masking(const qkv_loss *o, const qkv_model *m, qkv_tape *t, const qkv_batch *b, float smoothing)
 {
     (void)o, (void)m, (void)b, (void)smoothing;
     return qkv__error(t, QKV_USAGE, "masking: there are no options, or they are of no size that is known");
 }
 
-qkv_objective qkv_masking(const qkv_masking_opts *opts)
+qkv_loss qkv_loss_masked_lm(const qkv_masked_lm_opts *opts)
 {
-    qkv_masking_opts o;
+    qkv_masked_lm_opts o;
     if (!opts || QKV__READ_OPTIONS(&o, vocabulary, opts, "masking"))
-        return (qkv_objective){ .loss = no_masking, .name = 0x6d61736b };
+        return (qkv_loss){ .loss = no_masking, .name = 0x6d61736b };
     uint64_t name = 0x6d61736b ^ (uint64_t)(rate_of(&o) * 1e6) << 32;
-    return (qkv_objective){ .prepare = choose_masked, .loss = masked_loss, .data = opts, .name = name };
+    return (qkv_loss){ .prepare = choose_masked, .loss = masked_loss, .data = opts, .name = name };
 }

@@ -6,7 +6,7 @@
 
 #include "../dist/deal.h"
 
-/* qkv_measure_text() with the windows dealt out to the ranks: each has the nats of its own in the deal, and sum->nats is left
+/* qkv_log_likelihood() with the windows dealt out to the ranks: each has the nats of its own in the deal, and sum->nats is left
  * as it is. deal NULL: all of them are here, and in the sum. */
 qkv_status qkv__measure_shared(const qkv_model *m, const char *text, size_t length, int64_t context, int64_t stride,
                                qkv__deal *deal, qkv_nll *sum);

@@ -19,7 +19,7 @@ typedef struct cutting {
     const qkv_tokenizer *tokenizer;
     int64_t max_sentences, max_tokens; /* of a passage */
     qkv_ids ids;
-    qkv_text repaired;
+    qkv_buffer repaired;
 } cutting;
 
 static qkv_status add_passage(qkv__passages *p, const char *text, size_t length)
@@ -36,7 +36,7 @@ static qkv_status add_passage(qkv__passages *p, const char *text, size_t length)
 /* What cannot be encoded is reported where the passage is translated. */
 static qkv_status count_tokens(cutting *c, const char *text, size_t length, int64_t *n)
 {
-    if (qkv_utf8_check(text, length) < length) {
+    if (qkv_utf8_valid(text, length) < length) {
         if (qkv_utf8_repair(text, length, &c->repaired)) return QKV_MEMORY;
         text = c->repaired.data;
         length = c->repaired.length;
@@ -103,7 +103,7 @@ static qkv_status find_limits(cutting *c, const qkv_model *m, const qkv_translat
     c->tokenizer = qkv_model_source_tokenizer(m);
     if (!status && o->source_prefix) status = count_tokens(c, o->source_prefix, strlen(o->source_prefix), &before);
     c->max_tokens = qkv__max(1, none.max_source - before - (before > 0));
-    c->max_sentences = qkv__max_sentences(qkv_model_info_of(m));
+    c->max_sentences = qkv__max_sentences(qkv_model_get_info(m));
     if (o->prefix && o->split == QKV_SPLIT_AUTO) c->max_sentences = c->max_tokens = INT64_MAX;
     qkv_translations_free(&none);
     return status;
@@ -122,7 +122,7 @@ qkv_status qkv__passages_cut(qkv__passages *p, const qkv_model *m, const qkv_tex
     }
     if (!status) p->first[texts->n] = p->n;
     qkv_ids_free(&c.ids);
-    qkv_text_free(&c.repaired);
+    qkv_buffer_free(&c.repaired);
     if (status || p->n <= most) return status;
     return qkv__fail(QKV_USAGE, "the texts have %lld sentences: at most %lld go in one request", (long long)p->n,
                      (long long)most);
@@ -142,7 +142,7 @@ qkv_span qkv__trim(const char *text, size_t length)
 {
     qkv_span s = { length, length };
     for (size_t at = 0, bytes; at < length; at += bytes) {
-        if (qkv__is_space(qkv_utf8_decode(text + at, length - at, &bytes))) continue;
+        if (qkv__is_space(qkv_utf8_next(text + at, length - at, &bytes))) continue;
         if (s.begin == length) s.begin = at;
         s.end = at + bytes;
     }
@@ -180,7 +180,7 @@ static int32_t last_letter(const char *text, size_t length, int32_t *last)
     for (*last = -1; at;) {
         do at--;
         while (at && ((unsigned char)text[at] & 0xC0) == 0x80);
-        int32_t c = qkv_utf8_decode(text + at, length - at, &bytes);
+        int32_t c = qkv_utf8_next(text + at, length - at, &bytes);
         if (*last < 0) *last = c;
         if (is_letter(c)) return c;
     }
@@ -190,40 +190,41 @@ static int32_t last_letter(const char *text, size_t length, int32_t *last)
 static int32_t first_letter(const char *text, size_t length)
 {
     for (size_t at = 0, bytes; at < length; at += bytes) {
-        int32_t c = qkv_utf8_decode(text + at, length - at, &bytes);
+        int32_t c = qkv_utf8_next(text + at, length - at, &bytes);
         if (is_letter(c)) return c;
     }
     return -1;
 }
 
 /* By the letters on both sides. A side without letters, such as a number, follows the other one. */
-static bool joins_without_space(const qkv_text *before, const qkv_translation *next)
+static bool joins_without_space(const qkv_buffer *before, const qkv_translation *next)
 {
     int32_t last, left = last_letter(before->data, before->length, &last), right = first_letter(next->text, next->length);
     if (is_square(last)) return true;
     return is_unspaced(left < 0 ? right : left) && is_unspaced(right < 0 ? left : right);
 }
 
-static qkv_status put_between(qkv_text *out, const char *gap, size_t length, const qkv_translation *next, bool in_line)
+static qkv_status put_between(qkv_buffer *out, const char *gap, size_t length, const qkv_translation *next, bool in_line)
 {
     bool ends_line = memchr(gap, '\n', length) || memchr(gap, '\r', length);
-    if (ends_line && !in_line) return qkv__text_put(out, gap, length);
+    if (ends_line && !in_line) return qkv__buffer_put(out, gap, length);
     if (!out->length || !next->length || joins_without_space(out, next)) return QKV_OK;
     bool is_kept = length && !ends_line && (unsigned char)*gap < 0x80;
-    return is_kept ? qkv__text_put(out, gap, length) : qkv__text_put(out, " ", 1);
+    return is_kept ? qkv__buffer_put(out, gap, length) : qkv__buffer_put(out, " ", 1);
 }
 
-qkv_status qkv__passages_join(const qkv__passages *p, int64_t i, const qkv_translations *t, int k, bool in_line, qkv_text *out)
+qkv_status qkv__passages_join(const qkv__passages *p, int64_t i, const qkv_translations *t, int k, bool in_line,
+                              qkv_buffer *out)
 {
     const char *at = NULL;
-    qkv__text_clear(out);
-    qkv_status status = qkv__text_put(out, "", 0);
+    qkv__buffer_clear(out);
+    qkv_status status = qkv__buffer_put(out, "", 0);
     for (int64_t s = p->first[i]; s < p->first[i + 1] && !status; s++) {
         const qkv_translation *x = translation_of(t, s, k);
         const qkv_span inner = qkv__trim(p->passages[s], p->lengths[s]);
         const char *begin = p->passages[s] + inner.begin;
         if (at) status = put_between(out, at, (size_t)(begin - at), x, in_line);
-        if (!status) status = qkv__text_put(out, x->text, x->length);
+        if (!status) status = qkv__buffer_put(out, x->text, x->length);
         at = p->passages[s] + inner.end;
     }
     return status;

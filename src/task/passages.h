@@ -29,7 +29,8 @@ void qkv__passages_free(qkv__passages *p);
 /* The k-th translations of the passages of text i, joined; a passage with fewer gives its last. Line breaks between passages
  * stay, unless in_line is set. Within a line, translations in Chinese, Japanese and Thai are joined without a space, others
  * with the white space of the text, or a space where it has none. White space around the text is not kept. MEMORY. */
-qkv_status qkv__passages_join(const qkv__passages *p, int64_t i, const qkv_translations *t, int k, bool in_line, qkv_text *out);
+qkv_status qkv__passages_join(const qkv__passages *p, int64_t i, const qkv_translations *t, int k, bool in_line,
+                              qkv_buffer *out);
 
 /* A text without the white space around it. */
 qkv_span qkv__trim(const char *text, size_t length);

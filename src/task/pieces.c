@@ -15,7 +15,7 @@ static int32_t character_before(const char *text, size_t at)
 {
     size_t begin = at, bytes;
     while (begin && at - begin < 4 && ((unsigned char)text[--begin] & 0xC0) == 0x80) {}
-    return qkv_utf8_decode(text + begin, at - begin, &bytes);
+    return qkv_utf8_next(text + begin, at - begin, &bytes);
 }
 
 static bool is_ideograph(int32_t c) { return (c >= 0x2E80 && c <= 0x9FFF) || (c >= 0xF900 && c <= 0xFAFF) || c >= 0x20000; }
@@ -32,7 +32,7 @@ static qkv_span without_space(const char *text, qkv_span s)
 {
     size_t bytes, end = s.begin;
     for (size_t at = s.begin; at < s.end; at += bytes) {
-        bool is_space = qkv__is_space(qkv_utf8_decode(text + at, s.end - at, &bytes));
+        bool is_space = qkv__is_space(qkv_utf8_next(text + at, s.end - at, &bytes));
         if (is_space && at == s.begin) s.begin = end = at + bytes;
         else if (!is_space) end = at + bytes;
     }
@@ -44,7 +44,7 @@ static bool begins_word(const qkv_tokenizer *t, const char *text, size_t length,
     const char *mark = t->pipeline ? t->pipeline->prefix : NULL, *token = qkv_tokenizer_token(t, id);
     if (mark && *mark) return !token || strncmp(token, mark, strlen(mark)) != 0;
     if (((unsigned char)text[at] & 0xC0) == 0x80) return false; /* a part of a character */
-    return !is_inside_words(character_before(text, at)) || !is_inside_words(qkv_utf8_decode(text + at, length - at, NULL));
+    return !is_inside_words(character_before(text, at)) || !is_inside_words(qkv_utf8_next(text + at, length - at, NULL));
 }
 
 /* ---- pieces ---- */

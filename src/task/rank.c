@@ -25,7 +25,7 @@ static void sort_passages(const qkv_matrix *logits, bool scores_logits, qkv_rank
 
 /* The query before every passage. */
 static qkv_status score_passages(const qkv_model *m, const char *query, size_t length, const qkv_texts *passages,
-                                 const qkv_reading_opts *opts, qkv_matrix *logits)
+                                 const qkv_encoder_opts *opts, qkv_matrix *logits)
 {
     size_t n = (size_t)passages->n, bytes;
     if (!qkv__size_mul(n, sizeof query + sizeof length, &bytes)) return qkv__fail(QKV_LIMIT, "rank: too many passages");
@@ -33,31 +33,29 @@ static qkv_status score_passages(const qkv_model *m, const char *query, size_t l
     if (!queries) return QKV_MEMORY;
     size_t *lengths = (size_t *)(queries + n);
     for (size_t i = 0; i < n; i++) queries[i] = query, lengths[i] = length;
-    const qkv_texts pairs = { .texts = queries,
-                              .pairs = passages->texts,
-                              .lengths = lengths,
-                              .pair_lengths = passages->lengths,
-                              .n = passages->n };
+    const qkv_texts pairs = {
+        .texts = queries, .pairs = passages->texts, .lengths = lengths, .pair_lengths = passages->lengths, .n = passages->n
+    };
     qkv_status status = qkv_classify(m, &pairs, opts, logits);
     qkv__release(queries, bytes);
     return status;
 }
 
 qkv_status qkv_rank(const qkv_model *m, const char *query, size_t length, const qkv_texts *passages,
-                    const qkv_reading_opts *opts, int64_t n, qkv_ranked *out, int64_t *cut)
+                    const qkv_encoder_opts *opts, int64_t n, qkv_ranked *out, int64_t *cut)
 {
     if (!m || !query || !passages || !out || n < 0 || passages->n < 0 || (passages->n && !passages->texts))
         return qkv__fail(QKV_USAGE, "rank: a model, a query, passages and a place for the best are needed");
-    qkv_reading_opts own;
+    qkv_encoder_opts own;
     qkv_status status = QKV__READ_OPTIONS(&own, each_step_data, opts, "rank");
-    if (!status) status = qkv_model_check_ability(m, QKV_ABILITY_RANK);
+    if (!status) status = qkv_model_check_ability(m, QKV_CAN_RANK);
     if (status) return status;
     qkv_matrix logits = { 0 };
     size_t bytes = sizeof(qkv_ranked) * (size_t)qkv__max(passages->n, 1);
     qkv_ranked *all = qkv__alloc(bytes);
     status = all ? score_passages(m, query, length, passages, &own, &logits) : QKV_MEMORY;
     if (!status) {
-        sort_passages(&logits, qkv_model_info_of(m)->scores_logits, all);
+        sort_passages(&logits, qkv_model_get_info(m)->scores_logits, all);
         for (int64_t i = 0; i < n; i++) out[i] = i < logits.n ? all[i] : (qkv_ranked){ 0, 0, -1 };
         if (cut) *cut = logits.cut;
     }

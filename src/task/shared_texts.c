@@ -17,11 +17,11 @@ static size_t text_bytes(const qkv_texts *t, int64_t i)
 static qkv_status join_rows(const qkv_matrix *own, int64_t from, size_t *ends, qkv_matrix *all)
 {
     size_t row = (size_t)own->width * sizeof *own->data;
-    if (qkv__grow((void **)&all->data, &all->bytes, ends[qkv_dist_ranks() - 1] * row)) return QKV_MEMORY;
-    all->n = (int64_t)ends[qkv_dist_ranks() - 1];
+    if (qkv__grow((void **)&all->data, &all->bytes, ends[qkv_dist_size() - 1] * row)) return QKV_MEMORY;
+    all->n = (int64_t)ends[qkv_dist_size() - 1];
     all->width = own->width;
     if (own->n) memcpy(all->data + from * own->width, own->data, (size_t)own->n * row);
-    for (int r = 0; r < qkv_dist_ranks(); r++) ends[r] *= row;
+    for (int r = 0; r < qkv_dist_size(); r++) ends[r] *= row;
     return qkv__dist_join(all->data, ends);
 }
 
@@ -29,7 +29,7 @@ static qkv_status add_cuts(int64_t own, int64_t *parts, int64_t *sum)
 {
     qkv_status status = qkv__dist_share(&own, sizeof own, parts);
     *sum = 0;
-    for (int r = 0; r < qkv_dist_ranks() && !status; r++) *sum += parts[r];
+    for (int r = 0; r < qkv_dist_size() && !status; r++) *sum += parts[r];
     return status;
 }
 
@@ -44,12 +44,12 @@ static qkv_texts part_of_texts(const qkv_texts *t, int64_t from, int64_t to)
     return part;
 }
 
-qkv_status qkv__read_shared_texts(const qkv_model *m, const qkv_texts *texts, const qkv_reading_opts *opts, qkv__head *head,
+qkv_status qkv__read_shared_texts(const qkv_model *m, const qkv_texts *texts, const qkv_encoder_opts *opts, qkv__head *head,
                                   const void *data, int64_t width, qkv_matrix *out)
 {
-    if (qkv_dist_ranks() == 1 || !texts || (!texts->texts && !texts->n_ids) || texts->n < 1 || !out)
+    if (qkv_dist_size() == 1 || !texts || (!texts->texts && !texts->n_ids) || texts->n < 1 || !out)
         return qkv__read_texts(m, texts, opts, head, data, width, out);
-    size_t ranks = (size_t)qkv_dist_ranks(), n = (size_t)texts->n, bytes = (n + 2 * ranks) * sizeof n,
+    size_t ranks = (size_t)qkv_dist_size(), n = (size_t)texts->n, bytes = (n + 2 * ranks) * sizeof n,
            *lengths = qkv__alloc(bytes);
     if (!lengths) return QKV_MEMORY;
     size_t *ends = lengths + n;

@@ -9,10 +9,9 @@ qkv_status qkv_summarize(const qkv_model *m, const char *const *texts, const siz
 {
     qkv_translate_opts o;
     if (QKV__READ_OPTIONS(&o, each_step_data, opts, "summarize")) return QKV_USAGE;
-    const qkv_model_info *info = qkv_model_info_of(m);
+    const qkv_model_info *info = qkv_model_get_info(m);
     if (!info) return qkv__fail(QKV_USAGE, "summarize: a model is needed");
-    if (!(info->can & QKV_ABILITY_TRANSLATE))
-        return qkv__fail(QKV_USAGE, "summarize: the model needs an encoder and a decoder");
+    if (!(info->can & QKV_CAN_TRANSLATE)) return qkv__fail(QKV_USAGE, "summarize: the model needs an encoder and a decoder");
     if (!qkv_model_source_tokenizer(m)) return qkv__refuse_without_tokenizer(m, "summarize");
     const qkv_summary_params *said = &info->summary;
     if (!o.beam) o.beam = said->beam;

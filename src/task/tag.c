@@ -144,11 +144,11 @@ static void finish_tagging(tagging *t)
     }
 }
 
-static qkv_status start_tagging(tagging *t, const qkv_reading_opts *opts)
+static qkv_status start_tagging(tagging *t, const qkv_encoder_opts *opts)
 {
-    qkv_reading_opts own;
+    qkv_encoder_opts own;
     qkv_status status = QKV__READ_OPTIONS(&own, each_step_data, opts, "tag");
-    if (!status) status = qkv_model_check_ability(t->r.m, QKV_ABILITY_TAG);
+    if (!status) status = qkv_model_check_ability(t->r.m, QKV_CAN_TAG);
     if (!status) status = qkv__reading_start(&t->r, &own);
     t->overlap = t->r.room / 4;
     const char *label;
@@ -157,7 +157,7 @@ static qkv_status start_tagging(tagging *t, const qkv_reading_opts *opts)
     return status;
 }
 
-static qkv_status tag_texts(tagging *t, const qkv_texts *texts, const qkv_reading_opts *opts)
+static qkv_status tag_texts(tagging *t, const qkv_texts *texts, const qkv_encoder_opts *opts)
 {
     size_t n = (size_t)texts->n, bytes;
     if (!qkv__size_mul(n, sizeof *t->pieces + sizeof *t->out->texts, &bytes))
@@ -174,7 +174,7 @@ static qkv_status tag_texts(tagging *t, const qkv_texts *texts, const qkv_readin
     return status;
 }
 
-qkv_status qkv_tag(const qkv_model *m, const qkv_texts *texts, const qkv_reading_opts *opts, qkv_tagged *out)
+qkv_status qkv_tag(const qkv_model *m, const qkv_texts *texts, const qkv_encoder_opts *opts, qkv_tagged *out)
 {
     if (!m || !texts || !out || texts->n < 0 || (texts->n && !texts->texts))
         return qkv__fail(QKV_USAGE, "tag: a model, texts and a place for results are needed");
@@ -226,7 +226,7 @@ static void put_span_lines(qkv__out *out, const qkv_tagged_text *t, const qkv_ta
     }
 }
 
-qkv_status qkv_tagged_lines(const qkv_tagged *t, int64_t i, int words, int json, qkv_text *out)
+qkv_status qkv_tagged_lines(const qkv_tagged *t, int64_t i, int words, int json, qkv_buffer *out)
 {
     if (!t || !out || i < 0 || i >= t->n)
         return qkv__fail(QKV_USAGE, "tagged: one of the texts and a place for its tags are needed");

@@ -24,7 +24,7 @@ void qkv__reader_free(qkv__reader *r)
 {
     qkv__release(r->ids, r->bytes);
     qkv_ids_free(&r->encoded);
-    qkv_text_free(&r->repaired);
+    qkv_buffer_free(&r->repaired);
     *r = (qkv__reader){ 0 };
 }
 
@@ -43,7 +43,7 @@ qkv_status qkv__reader_put(qkv__reader *r, const qkv__id_run *ids) { return qkv_
 
 qkv_status qkv__reader_encode(qkv__reader *r, const qkv_tokenizer *t, const char *text, size_t length)
 {
-    if (qkv_utf8_check(text, length) < length) {
+    if (qkv_utf8_valid(text, length) < length) {
         if (qkv_utf8_repair(text, length, &r->repaired)) return QKV_MEMORY;
         text = r->repaired.data;
         length = r->repaired.length;
@@ -52,7 +52,7 @@ qkv_status qkv__reader_encode(qkv__reader *r, const qkv_tokenizer *t, const char
     return status ? status : qkv__reader_add(r, r->encoded.ids, r->encoded.n);
 }
 
-qkv_status qkv__text_room(const qkv__special_tokens *f, int64_t max_length, int64_t *room)
+qkv_status qkv__buffer_room(const qkv__special_tokens *f, int64_t max_length, int64_t *room)
 {
     *room = 0;
     if (max_length < 0) return qkv__fail(QKV_USAGE, "texts: max_length is negative");
@@ -109,7 +109,7 @@ qkv_status qkv__reader_training_example(qkv__reader *r, const qkv_model *m, cons
     qkv__special_tokens f;
     int64_t room;
     qkv_status status = qkv__special_tokens_needed(m, &f);
-    if (!status) status = qkv__text_room(&f, max_length, &room);
+    if (!status) status = qkv__buffer_room(&f, max_length, &room);
     return status ? status : put_training_example(r, &f, x, room);
 }
 
@@ -220,7 +220,7 @@ static qkv_status join_text_part(qkv__reading *r, const text_part *p)
 
 static qkv_status read_all_texts(qkv__reading *r, const qkv_texts *texts)
 {
-    text_parts w = { .texts = texts, .n = qkv__min(4 * (int64_t)qkv_threads(), qkv__ceil_div(texts->n, PART_TEXTS)) };
+    text_parts w = { .texts = texts, .n = qkv__min(4 * (int64_t)qkv_num_threads(), qkv__ceil_div(texts->n, PART_TEXTS)) };
     size_t bytes = sizeof *w.list * (size_t)w.n;
     if (!(w.list = qkv__alloc_zero(bytes))) return QKV_MEMORY;
     for (int64_t i = 0; i < w.n; i++) w.list[i].r = (qkv__reading){ .f = r->f, .windows = r->windows, .room = r->room };
@@ -317,7 +317,7 @@ static qkv_status run_batch(void *work, void *memory, int64_t i, qkv_each_step e
     qkv_tape_reset(own->tape);
     qkv_tensor *hidden = qkv__pad_rows(qkv__transformer_encode(qkv_model_transformer(r->m), own->tape, own->layer_tape, &x),
                                        &x);
-    const float *result = qkv_data(r->head(r->m, hidden, &x, r->head_data));
+    const float *result = qkv_tensor_data(r->head(r->m, hidden, &x, r->head_data));
     if (!result) return qkv_tape_status(own->tape);
     for (int64_t b = 0; b < rows && !status; b++)
         status = keep_results(r, &w[b], result + b * result_numbers(r, length), lengths[b]);
@@ -410,15 +410,15 @@ static void average_windows(qkv__reading *r, qkv_matrix *out)
 
 /* ---- the call ---- */
 
-qkv_status qkv__reading_start(qkv__reading *r, const qkv_reading_opts *given)
+qkv_status qkv__reading_start(qkv__reading *r, const qkv_encoder_opts *given)
 {
-    qkv_reading_opts own, *opts = &own;
+    qkv_encoder_opts own, *opts = &own;
     if (QKV__READ_OPTIONS(opts, each_step_data, given, "texts")) return QKV_USAGE;
-    const qkv_transformer_opts *o = qkv_transformer_options(qkv_model_transformer(r->m));
+    const qkv_config *o = qkv_transformer_options(qkv_model_transformer(r->m));
     if (!o) return qkv__fail(QKV_USAGE, "texts: a model is needed");
-    if (!o->encoder_layers) return qkv_model_check_ability(r->m, QKV_ABILITY_EMBED);
+    if (!o->encoder_layers) return qkv_model_check_ability(r->m, QKV_CAN_EMBED);
     qkv_status status = qkv__special_tokens_needed(r->m, &r->f);
-    if (!status) status = qkv__text_room(&r->f, opts->max_length, &r->room);
+    if (!status) status = qkv__buffer_room(&r->f, opts->max_length, &r->room);
     r->room = qkv__max(r->room, 1);
     r->windows = opts->windows;
     r->each_step = opts->each_step;
@@ -426,7 +426,7 @@ qkv_status qkv__reading_start(qkv__reading *r, const qkv_reading_opts *given)
     return status;
 }
 
-qkv_status qkv__read_texts(const qkv_model *m, const qkv_texts *texts, const qkv_reading_opts *opts, qkv__head *head,
+qkv_status qkv__read_texts(const qkv_model *m, const qkv_texts *texts, const qkv_encoder_opts *opts, qkv__head *head,
                            const void *data, int64_t width, qkv_matrix *out)
 {
     qkv__reading r = { .m = m, .head = head, .head_data = data, .width = width };

@@ -16,7 +16,7 @@ typedef struct qkv__reader {
     int64_t n;
     size_t bytes;
     qkv_ids encoded;
-    qkv_text repaired;
+    qkv_buffer repaired;
 } qkv__reader;
 void qkv__reader_free(qkv__reader *r);
 void qkv__reader_clear(qkv__reader *r);
@@ -43,7 +43,7 @@ qkv_status qkv__reader_body(qkv__reader *r, const qkv__special_tokens *f, const 
 
 /* How many ids of a text fit with what is around them, the last id of all not counted; max_length 0 means 512. USAGE for a
  * negative number. */
-qkv_status qkv__text_room(const qkv__special_tokens *f, int64_t max_length, int64_t *room);
+qkv_status qkv__buffer_room(const qkv__special_tokens *f, int64_t max_length, int64_t *room);
 
 /* One text or a pair, as an encoder alone is to learn it: without its last id, which batches add. */
 qkv_status qkv__reader_training_example(qkv__reader *r, const qkv_model *m, const qkv__given *x, int64_t max_length);
@@ -83,7 +83,7 @@ typedef struct qkv__reading {
 } qkv__reading;
 
 /* Begins one: options, and what is around the model's texts. USAGE. Free it in any case. */
-qkv_status qkv__reading_start(qkv__reading *r, const qkv_reading_opts *opts);
+qkv_status qkv__reading_start(qkv__reading *r, const qkv_encoder_opts *opts);
 void qkv__reading_free(qkv__reading *r);
 
 /* Adds a window of ids that are among r->all. MEMORY. */
@@ -96,11 +96,11 @@ qkv_status qkv__reading_run(qkv__reading *r);
 void qkv__reading_sort(qkv__reading *r);
 
 /* Every text through the encoder and the head, averaged over its windows. Errors as in qkv_classify(). */
-qkv_status qkv__read_texts(const qkv_model *m, const qkv_texts *texts, const qkv_reading_opts *opts, qkv__head *head,
+qkv_status qkv__read_texts(const qkv_model *m, const qkv_texts *texts, const qkv_encoder_opts *opts, qkv__head *head,
                            const void *data, int64_t width, qkv_matrix *out);
 
 /* The same where all ranks have the same texts: each reads its share, and all get all rows. MEMORY, IO too. */
-qkv_status qkv__read_shared_texts(const qkv_model *m, const qkv_texts *texts, const qkv_reading_opts *opts, qkv__head *head,
+qkv_status qkv__read_shared_texts(const qkv_model *m, const qkv_texts *texts, const qkv_encoder_opts *opts, qkv__head *head,
                                   const void *data, int64_t width, qkv_matrix *out);
 
 /* What the target ids of qkv_pairs_add_text_labels() and of qkv_pairs_add_text_number() say. */

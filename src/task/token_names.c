@@ -10,17 +10,17 @@ struct qkv_token_names_work {
 };
 
 /* The texts of all ids in a row; id i ends before ends[i]. One that the tokenizer does not have is a space. */
-static qkv_status decode_each(const qkv_tokenizer *t, const int32_t *ids, int64_t n, qkv_text *all, size_t *ends)
+static qkv_status decode_each(const qkv_tokenizer *t, const int32_t *ids, int64_t n, qkv_buffer *all, size_t *ends)
 {
-    qkv_text one = { 0 };
-    qkv_status status = qkv__text_put(all, "", 0);
+    qkv_buffer one = { 0 };
+    qkv_status status = qkv__buffer_put(all, "", 0);
     for (int64_t i = 0; i < n && !status; i++) {
         status = qkv_tokenizer_decode(t, ids + i, 1, 0, &one);
-        if (!status) status = qkv__text_put(all, one.data, one.length);
-        else if (status == QKV_USAGE) status = qkv__text_put(all, " ", 1);
+        if (!status) status = qkv__buffer_put(all, one.data, one.length);
+        else if (status == QKV_USAGE) status = qkv__buffer_put(all, " ", 1);
         ends[i] = all->length;
     }
-    qkv_text_free(&one);
+    qkv_buffer_free(&one);
     return status;
 }
 
@@ -63,11 +63,11 @@ qkv_status qkv_token_names_make(const qkv_tokenizer *t, const int32_t *ids, int6
         return qkv__fail(QKV_USAGE, "names: a tokenizer, ids and a place for the names are needed");
     qkv_token_names_free(out);
     if (!(out->work = qkv__alloc_zero(sizeof *out->work))) return QKV_MEMORY;
-    qkv_text all = { 0 };
+    qkv_buffer all = { 0 };
     size_t *ends = qkv__arena_take(&out->work->arena, (size_t)(n + 1) * sizeof *ends);
     qkv_status status = ends ? decode_each(t, ids, n, &all, ends) : QKV_MEMORY;
     if (!status) status = join_each(&out->work->arena, all.data, ends, n, out);
-    qkv_text_free(&all);
+    qkv_buffer_free(&all);
     if (status) qkv_token_names_free(out);
     return status;
 }

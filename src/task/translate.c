@@ -141,16 +141,16 @@ qkv_status qkv__refuse_source(const qkv_translations *t, int64_t i, const char *
 
 static qkv_status resolve_translate_options(job *j, const qkv_translate_opts *o)
 {
-    const qkv_transformer_opts *t = qkv_transformer_options(qkv_model_transformer(j->m));
+    const qkv_config *t = qkv_transformer_options(qkv_model_transformer(j->m));
     if (!t || !t->encoder_layers || !t->decoder_layers)
         return qkv__fail(QKV_USAGE, "translate: the model needs an encoder and a decoder");
-    if (!(qkv_model_info_of(j->m)->can & QKV_ABILITY_TRANSLATE))
+    if (!(qkv_model_get_info(j->m)->can & QKV_CAN_TRANSLATE))
         return qkv__fail(QKV_UNSUPPORTED, "translate: the model classifies texts: its decoder writes none");
     j->source = qkv_model_source_tokenizer(j->m);
     j->target = qkv_model_target_tokenizer(j->m);
     if (!j->source) return qkv__refuse_without_tokenizer(j->m, "translate");
     if (o->max_source < 0) return qkv__fail(QKV_USAGE, "translate: max_source is negative");
-    const qkv_model_info *info = qkv_model_info_of(j->m);
+    const qkv_model_info *info = qkv_model_get_info(j->m);
     j->search = (qkv_search_opts){ .beam = o->beam ? o->beam : (int)qkv__max(qkv__usual_beam(info), o->n_best),
                                    .n_best = o->n_best,
                                    .length_penalty = o->length_penalty != 0 ? o->length_penalty : qkv__length_penalty_of(info),
@@ -191,9 +191,9 @@ static qkv_status lay_out_results(job *j, int64_t n)
 
 static qkv_status put_prefix(job *j, const char **text, size_t *length)
 {
-    qkv_text *whole = &j->work->bytes;
-    qkv__text_clear(whole);
-    if (qkv__text_put(whole, j->source_prefix, strlen(j->source_prefix)) || qkv__text_put(whole, *text, *length))
+    qkv_buffer *whole = &j->work->bytes;
+    qkv__buffer_clear(whole);
+    if (qkv__buffer_put(whole, j->source_prefix, strlen(j->source_prefix)) || qkv__buffer_put(whole, *text, *length))
         return QKV_MEMORY;
     *text = whole->data;
     *length = whole->length;
@@ -211,7 +211,7 @@ static qkv_status encode_source(job *j, int64_t i, const char *text, size_t leng
         out->best[i * out->n_best] = (qkv_translation){ .text = "" };
         return QKV_OK;
     }
-    if (qkv_utf8_check(text, length) < length) {
+    if (qkv_utf8_valid(text, length) < length) {
         if (qkv_utf8_repair(text, length, &j->work->repaired)) return QKV_MEMORY;
         text = j->work->repaired.data;
         length = j->work->repaired.length;
@@ -244,7 +244,7 @@ static qkv_status decode_translation(job *j, qkv_translation *x)
     size_t n = 0;
     if (!known) return QKV_MEMORY;
     for (int64_t i = 0; i < x->n_ids; i++)
-        if (x->ids[i] < qkv_tokenizer_size(j->target)) known[n++] = x->ids[i];
+        if (x->ids[i] < qkv_tokenizer_vocab_size(j->target)) known[n++] = x->ids[i];
     qkv_status status = qkv_tokenizer_decode(j->target, known, n, 1, &w->bytes);
     if (!status) status = qkv_utf8_repair(w->bytes.data, w->bytes.length, &w->repaired);
     if (status) return status;
@@ -265,7 +265,7 @@ static qkv_status keep_cross(job *j, int64_t i, qkv_translation *x)
     qkv_status status = qkv_session_encode(j->attending, j->out->source_ids[i], 1, j->out->n_source[i], NULL);
     if (!status) status = qkv_session_read(j->attending, ids, &n, QKV_LOGITS_NONE);
     for (int l = 0; l < j->out->layers && !status; l++)
-        memcpy(cross + l * map, qkv_data(qkv_session_attention(j->attending, QKV_ATTENTION_CROSS, l, 0)),
+        memcpy(cross + l * map, qkv_tensor_data(qkv_session_attention(j->attending, QKV_ATTENTION_CROSS, l, 0)),
                sizeof *cross * (size_t)map);
     x->cross = cross;
     return status;
@@ -440,8 +440,8 @@ void qkv_translations_free(qkv_translations *t)
     if (t->work) {
         qkv__arena_free(&t->work->arena);
         qkv_ids_free(&t->work->ids);
-        qkv_text_free(&t->work->repaired);
-        qkv_text_free(&t->work->bytes);
+        qkv_buffer_free(&t->work->repaired);
+        qkv_buffer_free(&t->work->bytes);
         qkv__release(t->work, sizeof *t->work);
     }
     *t = (qkv_translations){ 0 };
@@ -449,8 +449,7 @@ void qkv_translations_free(qkv_translations *t)
 
 /* ---- learning ---- */
 
-static qkv_tensor *translation_loss(const qkv_objective *o, const qkv_model *m, qkv_tape *t, const qkv_batch *b,
-                                    float smoothing)
+static qkv_tensor *translation_loss(const qkv_loss *o, const qkv_model *m, qkv_tape *t, const qkv_batch *b, float smoothing)
 {
     (void)o;
     const qkv_transformer *x = qkv_model_transformer(m);
@@ -462,4 +461,4 @@ static qkv_tensor *translation_loss(const qkv_objective *o, const qkv_model *m, 
 }
 
 /* Its name is 0: that is what checkpoints have had from the first. */
-qkv_objective qkv_translating(void) { return (qkv_objective){ .loss = translation_loss }; }
+qkv_loss qkv_loss_seq2seq(void) { return (qkv_loss){ .loss = translation_loss }; }

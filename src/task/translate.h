@@ -9,7 +9,7 @@
 struct qkv_translations_work {
     qkv__arena arena; /* everything that results point to */
     qkv_ids ids;
-    qkv_text repaired, bytes;
+    qkv_buffer repaired, bytes;
 };
 
 /* qkv_translate() of passages (translate_split.c); out->work is there, its arena empty. */

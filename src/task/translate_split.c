@@ -34,7 +34,7 @@ static qkv_status join_best(splitting *x, int64_t i, int k)
     qkv_translation *to = &x->out->best[i * x->found.n_best + k];
     *to = (qkv_translation){ .text = "", .n_ids = -1 };
     if (k && !qkv__passages_have(&x->p, i, &x->found, k)) return QKV_OK;
-    qkv_text *joined = &x->out->work->bytes;
+    qkv_buffer *joined = &x->out->work->bytes;
     qkv_status status = qkv__passages_join(&x->p, i, &x->found, k, x->in_line, joined);
     char *text = status ? NULL : take_room(x, (int64_t)joined->length + 1, 1);
     int32_t *ids = text ? take_room(x, count_ids(x, i, k), sizeof *ids) : NULL;

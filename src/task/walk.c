@@ -17,12 +17,12 @@ struct qkv_walk_work {
 typedef struct walk_job {
     const qkv_model *m;
     qkv__inside in;
-    qkv_walk_opts o;
+    qkv_trace_opts o;
     int stack;
     qkv_tape *tape; /* of the layer */
     qkv__trail trail;
     qkv__arena *arena;
-    qkv_walk_result *out;
+    qkv_trace_result *out;
 } walk_job;
 
 static float *take_floats(walk_job *j, int64_t n) { return qkv__arena_take(j->arena, sizeof(float) * (size_t)n); }
@@ -39,7 +39,7 @@ static const float *keep_columns(walk_job *j, const qkv_tensor *x, int64_t n, in
 {
     float *to = take_floats(j, n * width);
     for (int64_t i = 0; to && i < n; i++)
-        memcpy(to + i * width, qkv_data(x) + i * qkv__last(x) + from, sizeof *to * (size_t)width);
+        memcpy(to + i * width, qkv_tensor_data(x) + i * qkv__last(x) + from, sizeof *to * (size_t)width);
     return to;
 }
 
@@ -62,15 +62,15 @@ static qkv_status run_followed(walk_job *j)
     qkv_tensor *in = qkv__inside_hidden(&j->in, j->stack, j->o.layer), *memory = j->stack == QKV__DECODER ? j->in.memory : NULL;
     const qkv_tape_opts kept = { .size = sizeof kept, .no_grad = 1, .keep_attention = 1, .keep_projections = 1 };
     if (!(j->tape = qkv_tape_new(&kept))) return qkv_error_status();
-    if (memory) memory = qkv__borrow(j->tape, 3, memory->shape, qkv_data(memory));
-    in = qkv__borrow(j->tape, 3, in->shape, qkv_data(in));
+    if (memory) memory = qkv__borrow(j->tape, 3, memory->shape, qkv_tensor_data(memory));
+    in = qkv__borrow(j->tape, 3, in->shape, qkv_tensor_data(in));
     qkv__run_layer(x, j->stack, j->o.layer, in, memory, x->touches, &j->trail);
     return qkv_tape_status(j->tape);
 }
 
 static qkv_status keep_sub_layers(walk_job *j)
 {
-    qkv_walk_result *out = j->out;
+    qkv_trace_result *out = j->out;
     float **at = j->trail.rows[j->o.kind == QKV_ATTENTION_CROSS ? QKV__SUB_CROSS : QKV__SUB_SELF],
           **ffn = j->trail.rows[QKV__SUB_FFN];
     const qkv_ffn *f = &j->in.x->stacks[j->stack].layers[j->o.layer].ffn;
@@ -86,8 +86,8 @@ static qkv_status keep_sub_layers(walk_job *j)
     out->layer_out = ffn[QKV__AT_NORM];
     qkv_tensor *hidden = qkv__ffn_hidden(f, qkv__borrow(j->tape, 2, (int64_t[]){ 1, out->dim }, ffn[QKV__AT_X]));
     if (!hidden) return qkv_tape_status(j->tape);
-    out->d_ff = qkv_count(hidden);
-    return (out->ffn_hidden = keep_floats(j, qkv_data(hidden), out->d_ff)) ? QKV_OK : QKV_MEMORY;
+    out->d_ff = qkv_tensor_count(hidden);
+    return (out->ffn_hidden = keep_floats(j, qkv_tensor_data(hidden), out->d_ff)) ? QKV_OK : QKV_MEMORY;
 }
 
 /* ---- the head ---- */
@@ -100,7 +100,7 @@ static const float *bias_of_keys(walk_job *j)
     qkv_tensor *table = x->stacks[j->stack].layers[j->o.layer].relative;
     if (j->o.kind == QKV_ATTENTION_CROSS || !table) return NULL;
     const qkv_tensor *bias = qkv__relative_bias(j->tape, table, n, x->o.relative_distance, j->stack == QKV__DECODER);
-    return bias ? qkv_data(bias) + j->o.head * (2 * n - 1) + n - 1 - j->o.query : NULL;
+    return bias ? qkv_tensor_data(bias) + j->o.head * (2 * n - 1) + n - 1 - j->o.query : NULL;
 }
 
 static bool is_masked(const walk_job *j, int64_t key, const uint8_t *hidden)
@@ -113,8 +113,8 @@ static bool is_masked(const walk_job *j, int64_t key, const uint8_t *hidden)
 
 static qkv_status compute_scores(walk_job *j)
 {
-    qkv_walk_result *out = j->out;
-    const qkv_transformer_opts *o = &j->in.x->o;
+    qkv_trace_result *out = j->out;
+    const qkv_config *o = &j->in.x->o;
     bool is_self = j->o.kind != QKV_ATTENTION_CROSS;
     float *scores = take_floats(j, out->keys), *scaled = take_floats(j, out->keys), cap = is_self ? o->score_cap : 0;
     uint8_t *masked = qkv__arena_take(j->arena, (size_t)out->keys);
@@ -139,9 +139,9 @@ static qkv_status compute_scores(walk_job *j)
 static qkv_status keep_head(walk_job *j)
 {
     qkv_projections p;
-    qkv_walk_result *out = j->out;
+    qkv_trace_result *out = j->out;
     int index = j->o.kind == QKV_ATTENTION_CROSS;
-    const qkv_transformer_opts *o = &j->in.x->o;
+    const qkv_config *o = &j->in.x->o;
     qkv_status status = qkv_tape_projections(j->tape, index, &p);
     if (status) return status;
     const qkv_tensor *weights = qkv_tape_attention(j->tape, index);
@@ -151,11 +151,11 @@ static qkv_status keep_head(walk_job *j)
     out->keys = p.k->shape[1];
     out->d_k = qkv__last(p.k) / kv_heads;
     out->d_v = qkv__last(p.v) / kv_heads;
-    out->q = keep_floats(j, qkv_data(p.q) + at * qkv__last(p.q) + h * out->d_k, out->d_k);
+    out->q = keep_floats(j, qkv_tensor_data(p.q) + at * qkv__last(p.q) + h * out->d_k, out->d_k);
     out->k = keep_columns(j, p.k, out->keys, kv * out->d_k, out->d_k);
     out->v = keep_columns(j, p.v, out->keys, kv * out->d_v, out->d_v);
-    out->concat = keep_floats(j, qkv_data(p.heads) + at * qkv__last(p.heads), qkv__last(p.heads));
-    out->weights = keep_floats(j, qkv_data(weights) + (h * weights->shape[2] + at) * out->keys, out->keys);
+    out->concat = keep_floats(j, qkv_tensor_data(p.heads) + at * qkv__last(p.heads), qkv__last(p.heads));
+    out->weights = keep_floats(j, qkv_tensor_data(weights) + (h * weights->shape[2] + at) * out->keys, out->keys);
     if (!out->q || !out->k || !out->v || !out->concat || !out->weights) return QKV_MEMORY;
     out->head = out->concat + h * out->d_v;
     return compute_scores(j);
@@ -165,15 +165,15 @@ static qkv_status keep_head(walk_job *j)
 
 static qkv_status keep_best(walk_job *j, const qkv_tensor *logits)
 {
-    qkv_walk_result *out = j->out;
+    qkv_trace_result *out = j->out;
     int64_t n = qkv__last(logits);
     out->n_best = (int)qkv__min(j->o.k ? j->o.k : DEFAULT_K, n);
     int64_t *best = qkv__arena_take(j->arena, sizeof *best * (size_t)out->n_best);
     double *p = qkv__arena_take(j->arena, sizeof *p * (size_t)out->n_best);
     float *of_best = take_floats(j, out->n_best);
     if (!best || !p || !of_best) return QKV_MEMORY;
-    qkv_status status = qkv_likeliest(qkv_data(logits), n, out->n_best, best, p);
-    for (int i = 0; i < out->n_best && !status; i++) of_best[i] = qkv_data(logits)[best[i]];
+    qkv_status status = qkv_top_k(qkv_tensor_data(logits), n, out->n_best, best, p);
+    for (int i = 0; i < out->n_best && !status; i++) of_best[i] = qkv_tensor_data(logits)[best[i]];
     out->best = best;
     out->best_p = p;
     out->best_logits = of_best;
@@ -195,7 +195,7 @@ static qkv_status hear_model(walk_job *j)
 
 static qkv_status check_walk_options(walk_job *j)
 {
-    const qkv_walk_opts *o = &j->o;
+    const qkv_trace_opts *o = &j->o;
     const qkv_transformer *x = j->in.x;
     if ((unsigned)o->kind >= QKV_ATTENTION_KINDS) return qkv__fail(QKV_USAGE, "walk: there is no such kind of attention");
     j->stack = o->kind == QKV_ATTENTION_ENCODER ? QKV__ENCODER : QKV__DECODER;
@@ -222,15 +222,15 @@ static qkv_status walk_through(walk_job *j)
     return status ? status : hear_model(j);
 }
 
-void qkv_walk_free(qkv_walk_result *walk)
+void qkv_trace_free(qkv_trace_result *walk)
 {
     if (!walk) return;
     if (walk->work) qkv__arena_free(&walk->work->arena);
     qkv__release(walk->work, sizeof *walk->work);
-    *walk = (qkv_walk_result){ 0 };
+    *walk = (qkv_trace_result){ 0 };
 }
 
-qkv_status qkv_walk(const qkv_model *m, const qkv_attention_capture *a, const qkv_walk_opts *opts, qkv_walk_result *out)
+qkv_status qkv_trace(const qkv_model *m, const qkv_attention_capture *a, const qkv_trace_opts *opts, qkv_trace_result *out)
 {
     walk_job j = { .m = m, .out = out };
     if (!m || !a || !out) return qkv__fail(QKV_USAGE, "walk: a model, a capture and a place for the result are needed");
@@ -239,13 +239,13 @@ qkv_status qkv_walk(const qkv_model *m, const qkv_attention_capture *a, const qk
     struct qkv_walk_work *w = out->work ? out->work : qkv__alloc_zero(sizeof *w);
     if (!w) return QKV_MEMORY;
     qkv__arena_reset(&w->arena);
-    *out = (qkv_walk_result){ .work = w };
+    *out = (qkv_trace_result){ .work = w };
     j.arena = &w->arena;
     status = qkv__inside_read("walk", m, a, &j.in);
     if (!status) status = walk_through(&j);
     qkv_tape_free(j.tape);
     qkv__inside_free(&j.in);
-    if (status) qkv_walk_free(out);
+    if (status) qkv_trace_free(out);
     return status;
 }
 
@@ -272,7 +272,7 @@ static void put_matrix(qkv__out *out, const char *name, const float *x, int64_t 
     qkv__out_printf(out, "]");
 }
 
-static void put_head(qkv__out *out, const qkv_walk_result *w)
+static void put_head(qkv__out *out, const qkv_trace_result *w)
 {
     put_matrix(out, "k", w->k, w->keys, w->d_k);
     put_matrix(out, "v", w->v, w->keys, w->d_v);
@@ -281,7 +281,7 @@ static void put_head(qkv__out *out, const qkv_walk_result *w)
     qkv__out_printf(out, "]");
 }
 
-static void put_best(qkv__out *out, const qkv_walk_result *w)
+static void put_best(qkv__out *out, const qkv_trace_result *w)
 {
     qkv__out_printf(out, ",\n \"best\": [");
     for (int i = 0; i < w->n_best; i++)
@@ -290,7 +290,7 @@ static void put_best(qkv__out *out, const qkv_walk_result *w)
     qkv__out_printf(out, "]}\n");
 }
 
-qkv_status qkv_walk_json(const qkv_walk_result *w, qkv_text *out)
+qkv_status qkv_trace_json(const qkv_trace_result *w, qkv_buffer *out)
 {
     if (!w || !out || !w->q) return qkv__fail(QKV_USAGE, "walk: a walk and a place for its text are needed");
     const struct {

@@ -27,26 +27,26 @@ typedef struct why_side {
 typedef struct why_job {
     const qkv_model *m;
     qkv__inside in;
-    qkv_why_opts o;
+    qkv_attribute_opts o;
     qkv__arena *arena;
     qkv_tape *tape; /* of one evaluation */
     why_side sides[QKV__STACKS];
     int64_t width, outputs;
-    double *numbers[QKV__STACKS][QKV_WHY_METHODS]; /* of the result */
-    qkv_why_result *out;
+    double *numbers[QKV__STACKS][QKV_ATTRIBUTE_METHODS]; /* of the result */
+    qkv_attribution *out;
 } why_job;
 
 static void *take(why_job *j, size_t size, int64_t n) { return qkv__arena_take(j->arena, size * (size_t)n); }
 
-const char *qkv_why_method_name(qkv_why_method method)
+const char *qkv_attribute_method_name(qkv_attribute_method method)
 {
 #define NAME(constant, name) name,
-    static const char *const names[] = { QKV_WHY_LIST(NAME) };
+    static const char *const names[] = { QKV_ATTRIBUTE_LIST(NAME) };
 #undef NAME
-    return (unsigned)method < QKV_WHY_METHODS ? names[method] : NULL;
+    return (unsigned)method < QKV_ATTRIBUTE_METHODS ? names[method] : NULL;
 }
 
-static bool wants(const why_job *j, qkv_why_method method) { return j->o.methods >> method & 1; }
+static bool wants(const why_job *j, qkv_attribute_method method) { return j->o.methods >> method & 1; }
 
 /* ---- f and its gradient ---- */
 
@@ -70,13 +70,14 @@ static qkv_tensor *logits_at(why_job *j, qkv_tensor *embedded[QKV__STACKS])
 static qkv_status evaluate(why_job *j, bool grads, double *f)
 {
     qkv_tensor *embedded[QKV__STACKS], *logits = logits_at(j, embedded);
-    qkv_tensor *y = logits ? qkv_slice(logits, qkv_ndim(logits) - 1, j->out->output, j->out->output + 1) : NULL;
+    qkv_tensor *y = logits ? qkv_slice(logits, qkv_tensor_ndim(logits) - 1, j->out->output, j->out->output + 1) : NULL;
     qkv_status status = !y ? qkv_tape_status(j->tape) : grads ? qkv__backward_inputs(y) : QKV_OK;
     if (status) return status;
-    *f = (double)qkv_data(y)[0];
+    *f = (double)qkv_tensor_data(y)[0];
     if (!isfinite(*f)) return qkv__fail(QKV_NUMERIC, "why: the model's logit is not finite");
     for (int s = 0; s < QKV__STACKS && grads; s++)
-        if (j->sides[s].n) memcpy(j->sides[s].grad, qkv_grad(embedded[s]), sizeof(float) * (size_t)(j->sides[s].n * j->width));
+        if (j->sides[s].n)
+            memcpy(j->sides[s].grad, qkv_tensor_grad(embedded[s]), sizeof(float) * (size_t)(j->sides[s].n * j->width));
     return QKV_OK;
 }
 
@@ -93,7 +94,7 @@ static void go_to(why_job *j, double part)
 }
 
 /* Adds part (e - base) . grad to every token's number; not from_base: part e . grad. */
-static void add_products(why_job *j, qkv_why_method method, bool from_base, double part)
+static void add_products(why_job *j, qkv_attribute_method method, bool from_base, double part)
 {
     for (int s = 0; s < QKV__STACKS; s++) {
         const why_side *side = &j->sides[s];
@@ -109,7 +110,7 @@ static qkv_status find_gradient(why_job *j)
     double f;
     go_to(j, 1);
     qkv_status status = evaluate(j, true, &f);
-    if (!status) add_products(j, QKV_WHY_GRADIENT, false, 1);
+    if (!status) add_products(j, QKV_ATTRIBUTE_GRADIENT, false, 1);
     return status;
 }
 
@@ -140,7 +141,7 @@ static qkv_status integrate(why_job *j)
     for (int s = 0; s < j->o.steps && !status; s++) {
         go_to(j, path_point(s, j->o.steps, &weight));
         status = evaluate(j, true, &f);
-        if (!status) add_products(j, QKV_WHY_INTEGRATED, true, weight);
+        if (!status) add_products(j, QKV_ATTRIBUTE_INTEGRATED, true, weight);
     }
     return status;
 }
@@ -207,7 +208,7 @@ static void add_heads(mixing *x, const qkv_tensor *weights, int64_t first, doubl
         for (int64_t i = 0; i < x->n; i++)
             for (int64_t k = 0; k < keys && first + k < width; k++)
                 x->layer[i * width + first + k] += part / (double)heads *
-                                                   (double)qkv_data(weights)[(h * queries + i) * keys + k];
+                                                   (double)qkv_tensor_data(weights)[(h * queries + i) * keys + k];
 }
 
 static void roll_layer(why_job *j, int stack, int layer, mixing *x)
@@ -236,20 +237,20 @@ static double cosine_distance(const float *a, const float *b, int64_t n)
 }
 
 /* Column `column` of the layer: how far each token's state moves without the value of one key. */
-static qkv_status zero_value(why_job *j, int stack, mixing *x, int64_t column, const qkv_touch *zero, const float *plain,
-                             qkv_touch *touches)
+static qkv_status zero_value(why_job *j, int stack, mixing *x, int64_t column, const qkv_edit *zero, const float *plain,
+                             qkv_edit *touches)
 {
     const qkv_transformer *m = j->in.x;
     int64_t dim = m->o.dim, n = m->touches.n;
     qkv_tape_reset(j->tape);
     touches[n] = *zero;
     qkv_tensor *in = qkv__inside_hidden(&j->in, stack, zero->layer), *memory = stack == QKV__DECODER ? j->in.memory : NULL;
-    if (memory) memory = qkv__borrow(j->tape, 3, memory->shape, qkv_data(memory));
-    in = qkv__borrow(j->tape, 3, in->shape, qkv_data(in));
+    if (memory) memory = qkv__borrow(j->tape, 3, memory->shape, qkv_tensor_data(memory));
+    in = qkv__borrow(j->tape, 3, in->shape, qkv_tensor_data(in));
     const qkv_tensor *y = qkv__run_layer(m, stack, zero->layer, in, memory, (qkv__touches){ touches, n + 1 }, NULL);
     if (!y) return qkv_tape_status(j->tape);
     for (int64_t i = 0; i < x->n; i++)
-        x->layer[i * (x->n + x->source) + column] = cosine_distance(plain + i * dim, qkv_data(y) + i * dim, dim);
+        x->layer[i * (x->n + x->source) + column] = cosine_distance(plain + i * dim, qkv_tensor_data(y) + i * dim, dim);
     return QKV_OK;
 }
 
@@ -258,18 +259,18 @@ static qkv_status run_plain(why_job *j, int stack, int layer, float *to)
 {
     qkv_tensor *in = qkv__inside_hidden(&j->in, stack, layer), *memory = stack == QKV__DECODER ? j->in.memory : NULL;
     qkv_tape_reset(j->tape);
-    if (memory) memory = qkv__borrow(j->tape, 3, memory->shape, qkv_data(memory));
-    in = qkv__borrow(j->tape, 3, in->shape, qkv_data(in));
+    if (memory) memory = qkv__borrow(j->tape, 3, memory->shape, qkv_tensor_data(memory));
+    in = qkv__borrow(j->tape, 3, in->shape, qkv_tensor_data(in));
     const qkv_tensor *y = qkv__run_layer(j->in.x, stack, layer, in, memory, j->in.x->touches, NULL);
     if (!y) return qkv_tape_status(j->tape);
-    memcpy(to, qkv_data(y), sizeof(float) * (size_t)qkv_count(y));
+    memcpy(to, qkv_tensor_data(y), sizeof(float) * (size_t)qkv_tensor_count(y));
     return QKV_OK;
 }
 
 static qkv_status zero_layer(why_job *j, int stack, int layer, mixing *x)
 {
     const qkv__touches *old = &j->in.x->touches;
-    qkv_touch *touches = take(j, sizeof *touches, old->n + 1);
+    qkv_edit *touches = take(j, sizeof *touches, old->n + 1);
     float *plain = take(j, sizeof *plain, x->n * j->in.x->o.dim);
     if (!touches || !plain) return QKV_MEMORY;
     if (old->n) memcpy(touches, old->list, sizeof *touches * (size_t)old->n);
@@ -278,12 +279,12 @@ static qkv_status zero_layer(why_job *j, int stack, int layer, mixing *x)
     qkv_status status = run_plain(j, stack, layer, plain);
     for (int64_t k = 0; k < x->n + x->source && !status; k++) {
         bool is_cross = k >= x->n;
-        const qkv_touch zero = { .what = QKV_TOUCH_ZERO_VALUE,
-                                 .kind = is_cross                ? QKV_ATTENTION_CROSS
-                                         : stack == QKV__DECODER ? QKV_ATTENTION_DECODER
-                                                                 : QKV_ATTENTION_ENCODER,
-                                 .layer = layer,
-                                 .place = is_cross ? k - x->n : k };
+        const qkv_edit zero = { .what = QKV_EDIT_ZERO_VALUE,
+                                .kind = is_cross                ? QKV_ATTENTION_CROSS
+                                        : stack == QKV__DECODER ? QKV_ATTENTION_DECODER
+                                                                : QKV_ATTENTION_ENCODER,
+                                .layer = layer,
+                                .place = is_cross ? k - x->n : k };
         status = zero_value(j, stack, x, k, &zero, plain, touches);
     }
     return status;
@@ -291,13 +292,13 @@ static qkv_status zero_layer(why_job *j, int stack, int layer, mixing *x)
 
 /* ---- both ---- */
 
-static qkv_status mix_stack(why_job *j, qkv_why_method method, int stack, const mixing *source, mixing *x)
+static qkv_status mix_stack(why_job *j, qkv_attribute_method method, int stack, const mixing *source, mixing *x)
 {
     int64_t n = stack == QKV__DECODER ? j->in.n_read : j->in.n_source;
     if (!start_mixing(j, n, source ? j->in.n_source : 0, x)) return QKV_MEMORY;
     qkv_status status = QKV_OK;
     for (int layer = 0; layer < j->in.x->stacks[stack].n && !status; layer++) {
-        if (method == QKV_WHY_ROLLOUT) roll_layer(j, stack, layer, x);
+        if (method == QKV_ATTRIBUTE_ROLLOUT) roll_layer(j, stack, layer, x);
         else status = zero_layer(j, stack, layer, x);
         if (!status) mix_layer(x, source);
     }
@@ -312,7 +313,7 @@ static int64_t place_of_output(const why_job *j)
     return pooling == QKV_POOLING_FIRST ? 0 : pooling == QKV_POOLING_LAST ? j->in.n_source - 1 : -1;
 }
 
-static void give_shares(why_job *j, qkv_why_method method, const mixing *x)
+static void give_shares(why_job *j, qkv_attribute_method method, const mixing *x)
 {
     int64_t place = place_of_output(j), width = x->n + x->source;
     for (int64_t i = 0; i < x->n * width; i++) {
@@ -323,7 +324,7 @@ static void give_shares(why_job *j, qkv_why_method method, const mixing *x)
     }
 }
 
-static qkv_status find_shares(why_job *j, qkv_why_method method)
+static qkv_status find_shares(why_job *j, qkv_attribute_method method)
 {
     mixing encoder, decoder;
     qkv_status status = j->in.n_source ? mix_stack(j, method, QKV__ENCODER, NULL, &encoder) : QKV_OK;
@@ -345,13 +346,13 @@ static qkv_status take_embeddings(why_job *j, int s, const int32_t *ids, int64_t
     qkv_tape_reset(j->tape);
     const qkv_tensor *e = qkv__token_embeddings(j->in.x, s, j->tape, ids, n);
     if (!e) return qkv_tape_status(j->tape);
-    memcpy(side->e, qkv_data(e), bytes);
+    memcpy(side->e, qkv_tensor_data(e), bytes);
     memset(base, 0, sizeof(float) * (size_t)j->width);
     if (!j->o.pad_baseline) return QKV_OK;
     qkv_status status = qkv__special_tokens_of(j->m, &f);
     if (!status && f.ids.pad < 0) return qkv__fail(QKV_USAGE, "why: the model has no padding token for a baseline");
     if (status || !(e = qkv__token_embeddings(j->in.x, s, j->tape, &f.ids.pad, 1))) return qkv_error_status();
-    memcpy(base, qkv_data(e), sizeof(float) * (size_t)j->width);
+    memcpy(base, qkv_tensor_data(e), sizeof(float) * (size_t)j->width);
     return QKV_OK;
 }
 
@@ -364,17 +365,17 @@ static qkv_status check_output(why_job *j)
 
 static qkv_status check_why_options(why_job *j)
 {
-    const qkv_transformer_opts *t = &j->in.x->o;
-    const qkv_why_opts *o = &j->o;
-    if (!j->o.methods) j->o.methods = (1u << QKV_WHY_METHODS) - 1;
+    const qkv_config *t = &j->in.x->o;
+    const qkv_attribute_opts *o = &j->o;
+    if (!j->o.methods) j->o.methods = (1u << QKV_ATTRIBUTE_METHODS) - 1;
     if (!j->o.steps) j->o.steps = DEFAULT_STEPS;
     j->width = qkv__embed_width(t);
     j->outputs = j->in.stack == QKV__ENCODER ? t->classes : t->target_vocabulary ? t->target_vocabulary : t->vocabulary;
     if (!j->outputs || (j->in.stack == QKV__ENCODER && t->classes_of))
         return qkv__fail(QKV_UNSUPPORTED, "why: the model has no classifier of texts and no decoder: it gives no output");
-    if (t->encoder_layers && t->decoder_layers && !(qkv_model_info_of(j->m)->can & QKV_ABILITY_TRANSLATE))
+    if (t->encoder_layers && t->decoder_layers && !(qkv_model_get_info(j->m)->can & QKV_CAN_TRANSLATE))
         return qkv__fail(QKV_UNSUPPORTED, "why: of a classifier with a decoder attributions are not computed");
-    if (o->methods >> QKV_WHY_METHODS) return qkv__fail(QKV_USAGE, "why: there is no such method");
+    if (o->methods >> QKV_ATTRIBUTE_METHODS) return qkv__fail(QKV_USAGE, "why: there is no such method");
     if (o->steps < 1 || o->steps > MOST_STEPS)
         return qkv__fail(QKV_USAGE, "why: %d steps, expected 1 to %d", o->steps, MOST_STEPS);
     j->o.steps = (int)qkv__round_up(o->steps, 2 * POINTS);
@@ -395,9 +396,9 @@ static qkv_status choose_output(why_job *j)
     bool is_next = j->in.stack == QKV__DECODER && j->o.at < j->in.n_next;
     int64_t best = 0;
     for (int64_t i = 0; i < j->outputs; i++)
-        if (qkv_data(logits)[i] > qkv_data(logits)[best]) best = i;
+        if (qkv_tensor_data(logits)[i] > qkv_tensor_data(logits)[best]) best = i;
     j->out->output = j->o.has_output ? j->o.output : is_next ? j->in.next[j->o.at] : best;
-    j->out->logit = (double)qkv_data(logits)[j->out->output];
+    j->out->logit = (double)qkv_tensor_data(logits)[j->out->output];
     return isfinite(j->out->logit) ? QKV_OK : qkv__fail(QKV_NUMERIC, "why: the model's logit is not finite");
 }
 
@@ -405,10 +406,10 @@ static qkv_status take_numbers(why_job *j)
 {
     j->out->source = j->in.n_source;
     j->out->read = j->in.n_read;
-    for (int k = 0; k < QKV_WHY_METHODS; k++)
+    for (int k = 0; k < QKV_ATTRIBUTE_METHODS; k++)
         for (int s = 0; s < QKV__STACKS; s++) {
             int64_t n = s == QKV__ENCODER ? j->in.n_source : j->in.n_read;
-            if (!n || !wants(j, (qkv_why_method)k)) continue;
+            if (!n || !wants(j, (qkv_attribute_method)k)) continue;
             double *numbers = j->numbers[s][k] = take(j, sizeof *numbers, n);
             if (!numbers) return QKV_MEMORY;
             memset(numbers, 0, sizeof *numbers * (size_t)n);
@@ -419,28 +420,29 @@ static qkv_status take_numbers(why_job *j)
 
 static qkv_status find_reasons(why_job *j)
 {
-    const qkv_tape_opts kept = { .no_grad = 1, .keep_hidden = 1, .keep_attention = wants(j, QKV_WHY_ROLLOUT) };
+    const qkv_tape_opts kept = { .no_grad = 1, .keep_hidden = 1, .keep_attention = wants(j, QKV_ATTRIBUTE_ROLLOUT) };
     qkv_status status = take_numbers(j);
     if (!status && j->in.n_source) status = take_embeddings(j, QKV__ENCODER, j->in.source, j->in.n_source);
     if (!status && j->in.n_read) status = take_embeddings(j, QKV__DECODER, j->in.read, j->in.n_read);
     if (!status) status = choose_output(j);
-    if (!status && wants(j, QKV_WHY_GRADIENT)) status = find_gradient(j);
-    if (!status && wants(j, QKV_WHY_INTEGRATED)) status = integrate(j);
-    if (!status && j->o.methods >> QKV_WHY_VALUE_ZEROING) status = qkv__inside_run(&j->in, &kept);
-    if (!status && wants(j, QKV_WHY_VALUE_ZEROING)) status = find_shares(j, QKV_WHY_VALUE_ZEROING);
-    if (!status && wants(j, QKV_WHY_ROLLOUT)) status = find_shares(j, QKV_WHY_ROLLOUT);
+    if (!status && wants(j, QKV_ATTRIBUTE_GRADIENT)) status = find_gradient(j);
+    if (!status && wants(j, QKV_ATTRIBUTE_INTEGRATED)) status = integrate(j);
+    if (!status && j->o.methods >> QKV_ATTRIBUTE_VALUE_ZEROING) status = qkv__inside_run(&j->in, &kept);
+    if (!status && wants(j, QKV_ATTRIBUTE_VALUE_ZEROING)) status = find_shares(j, QKV_ATTRIBUTE_VALUE_ZEROING);
+    if (!status && wants(j, QKV_ATTRIBUTE_ROLLOUT)) status = find_shares(j, QKV_ATTRIBUTE_ROLLOUT);
     return status;
 }
 
-void qkv_why_free(qkv_why_result *why)
+void qkv_attribution_free(qkv_attribution *why)
 {
     if (!why) return;
     if (why->work) qkv__arena_free(&why->work->arena);
     qkv__release(why->work, sizeof *why->work);
-    *why = (qkv_why_result){ 0 };
+    *why = (qkv_attribution){ 0 };
 }
 
-qkv_status qkv_why(const qkv_model *m, const qkv_attention_capture *a, const qkv_why_opts *opts, qkv_why_result *out)
+qkv_status qkv_attribute(const qkv_model *m, const qkv_attention_capture *a, const qkv_attribute_opts *opts,
+                         qkv_attribution *out)
 {
     why_job j = { .m = m, .out = out };
     if (!m || !a || !out) return qkv__fail(QKV_USAGE, "why: a model, a capture and a place for the result are needed");
@@ -449,7 +451,7 @@ qkv_status qkv_why(const qkv_model *m, const qkv_attention_capture *a, const qkv
     struct qkv_why_work *w = out->work ? out->work : qkv__alloc_zero(sizeof *w);
     if (!w) return QKV_MEMORY;
     qkv__arena_reset(&w->arena);
-    *out = (qkv_why_result){ .work = w };
+    *out = (qkv_attribution){ .work = w };
     j.arena = &w->arena;
     status = qkv__inside_read("why", m, a, &j.in);
     if (!status) status = check_why_options(&j);
@@ -457,14 +459,14 @@ qkv_status qkv_why(const qkv_model *m, const qkv_attention_capture *a, const qkv
     if (!status) status = find_reasons(&j);
     qkv_tape_free(j.tape);
     qkv__inside_free(&j.in);
-    if (status) qkv_why_free(out);
+    if (status) qkv_attribution_free(out);
     return status;
 }
 
 /* ---- as text ---- */
 
 typedef struct why_names {
-    const qkv_why_result *why;
+    const qkv_attribution *why;
     qkv__inside in;
     const qkv_model *m;
     const qkv_attention_capture *a;
@@ -486,29 +488,29 @@ static const char *name_of_output(why_names *w)
     return w->in.stack == QKV__ENCODER ? "" : qkv__id_name(&w->arena, w->in.tokenizer, (int32_t)w->why->output);
 }
 
-static const double *numbers_of(const qkv_why_result *why, int s, int method)
+static const double *numbers_of(const qkv_attribution *why, int s, int method)
 {
     return s == QKV__ENCODER ? why->of_source[method] : why->of_read[method];
 }
 
-static int first_stack(const qkv_why_result *why) { return why->source ? QKV__ENCODER : QKV__DECODER; }
+static int first_stack(const qkv_attribution *why) { return why->source ? QKV__ENCODER : QKV__DECODER; }
 
 static void put_why_table(qkv__out *out, why_names *w)
 {
-    static const char *const heads[QKV_WHY_METHODS] = { [QKV_WHY_GRADIENT] = QKV__N("gradient"),
-                                                        [QKV_WHY_INTEGRATED] = QKV__N("integrated"),
-                                                        [QKV_WHY_VALUE_ZEROING] = QKV__N("value-zeroing"),
-                                                        [QKV_WHY_ROLLOUT] = QKV__N("rollout") };
-    const qkv_why_result *x = w->why;
+    static const char *const heads[QKV_ATTRIBUTE_METHODS] = { [QKV_ATTRIBUTE_GRADIENT] = QKV__N("gradient"),
+                                                              [QKV_ATTRIBUTE_INTEGRATED] = QKV__N("integrated"),
+                                                              [QKV_ATTRIBUTE_VALUE_ZEROING] = QKV__N("value-zeroing"),
+                                                              [QKV_ATTRIBUTE_ROLLOUT] = QKV__N("rollout") };
+    const qkv_attribution *x = w->why;
     int first = first_stack(x);
     const char *name = name_of_output(w);
     qkv__out_printf(out, qkv__translated("output \"%s\" (number %lld), logit %.6f"), name ? name : "", (long long)x->output,
                     x->logit);
-    if (numbers_of(x, first, QKV_WHY_INTEGRATED))
+    if (numbers_of(x, first, QKV_ATTRIBUTE_INTEGRATED))
         qkv__out_printf(out, qkv__translated(", of the baseline %.6f"), x->baseline_logit);
     qkv__out_printf(out, "\n");
     qkv__out_name(out, qkv__translated("token"), 16, false);
-    for (int k = 0; k < QKV_WHY_METHODS; k++) {
+    for (int k = 0; k < QKV_ATTRIBUTE_METHODS; k++) {
         if (!numbers_of(x, first, k)) continue;
         qkv__out_printf(out, "  ");
         qkv__out_name(out, qkv__translated(heads[k]), 13, true);
@@ -518,7 +520,7 @@ static void put_why_table(qkv__out *out, why_names *w)
         for (int64_t i = 0; i < (s == QKV__ENCODER ? x->source : x->read); i++) {
             if (!(name = name_of_token(w, s, i))) out->status = QKV_MEMORY;
             else qkv__out_name(out, name, 16, false);
-            for (int k = 0; k < QKV_WHY_METHODS; k++)
+            for (int k = 0; k < QKV_ATTRIBUTE_METHODS; k++)
                 if (numbers_of(x, s, k)) qkv__out_printf(out, "  %13.6f", numbers_of(x, s, k)[i]);
             qkv__out_printf(out, "\n");
         }
@@ -526,15 +528,16 @@ static void put_why_table(qkv__out *out, why_names *w)
 
 static void put_why_side(qkv__out *out, why_names *w, int s)
 {
-    const qkv_why_result *x = w->why;
+    const qkv_attribution *x = w->why;
     for (int64_t i = 0; i < (s == QKV__ENCODER ? x->source : x->read); i++) {
         const char *name = name_of_token(w, s, i);
         qkv__out_printf(out, "%s\n  {\"token\": ", i ? "," : "");
         if (!name) out->status = QKV_MEMORY;
         else qkv__out_json(out, name, strlen(name));
-        for (int k = 0; k < QKV_WHY_METHODS; k++)
+        for (int k = 0; k < QKV_ATTRIBUTE_METHODS; k++)
             if (numbers_of(x, s, k))
-                qkv__out_printf(out, ", \"%s\": %.9g", qkv_why_method_name((qkv_why_method)k), numbers_of(x, s, k)[i]);
+                qkv__out_printf(out, ", \"%s\": %.9g", qkv_attribute_method_name((qkv_attribute_method)k),
+                                numbers_of(x, s, k)[i]);
         qkv__out_printf(out, "}");
     }
 }
@@ -545,7 +548,7 @@ static void put_why_json(qkv__out *out, why_names *w)
     qkv__out_printf(out, "{\"output\": %lld, \"name\": ", (long long)w->why->output);
     qkv__out_json(out, name ? name : "", name ? strlen(name) : 0);
     qkv__out_printf(out, ", \"logit\": %.9g", w->why->logit);
-    if (numbers_of(w->why, first_stack(w->why), QKV_WHY_INTEGRATED))
+    if (numbers_of(w->why, first_stack(w->why), QKV_ATTRIBUTE_INTEGRATED))
         qkv__out_printf(out, ", \"baseline_logit\": %.9g", w->why->baseline_logit);
     qkv__out_printf(out, ",\n \"source\": [");
     put_why_side(out, w, QKV__ENCODER);
@@ -554,7 +557,8 @@ static void put_why_json(qkv__out *out, why_names *w)
     qkv__out_printf(out, "]}\n");
 }
 
-qkv_status qkv_why_text(const qkv_model *m, const qkv_attention_capture *a, const qkv_why_result *why, int json, qkv_text *out)
+qkv_status qkv_attribution_text(const qkv_model *m, const qkv_attention_capture *a, const qkv_attribution *why, int json,
+                                qkv_buffer *out)
 {
     if (!m || !a || !why || !out || !why->work)
         return qkv__fail(QKV_USAGE, "why: a model, a capture, a result and a place for the text are needed");

@@ -22,7 +22,7 @@ static qkv_tensor *map(qkv_tape *t, qkv_tensor *x, map_kernel *f, qkv__backward 
     qkv_tensor *y = in_place && !x->wants_grad ? qkv__result_inplace(t, x, backward, 1, &x)
                                                : qkv__result(t, x->ndim, x->shape, backward, 1, &x);
     if (!y) return NULL;
-    map_work w = { f, y->data, qkv_data(x) };
+    map_work w = { f, y->data, qkv_tensor_data(x) };
     return qkv__parallel_for(t, y->count, QKV_TASK_ELEMENTS, map_range, &w) ? y : NULL;
 }
 
@@ -42,7 +42,7 @@ static void slope_range(void *work, int64_t from, int64_t to)
 /* dx += dy f'(x), the slope told from `at`: x, or y where that is cheaper */
 static void map_backward(qkv_tensor *y, const qkv_tensor *at, slope_kernel *f)
 {
-    slope_work w = { .f = f, .at = qkv_data(at), .dy = y->grad };
+    slope_work w = { .f = f, .at = qkv_tensor_data(at), .dy = y->grad };
     if ((w.dx = qkv__grad_to(y->in[0], &w.add))) qkv__parallel_for(y->tape, y->count, QKV_TASK_ELEMENTS, slope_range, &w);
 }
 

@@ -120,10 +120,10 @@ static void additive_backward(qkv_tensor *y)
     qkv__attention *a = &w.a;
     int64_t tasks = a->batch * a->kv_heads;
     float *dw = qkv__grad(y->in[WEIGHT]);
-    w.w = qkv_data(y->in[WEIGHT]);
-    a->q = qkv_data(y->in[QUERY]);
-    a->k = qkv_data(y->in[KEY]);
-    a->v = qkv_data(y->in[VALUE]);
+    w.w = qkv_tensor_data(y->in[WEIGHT]);
+    a->q = qkv_tensor_data(y->in[QUERY]);
+    a->k = qkv_tensor_data(y->in[KEY]);
+    a->v = qkv_tensor_data(y->in[VALUE]);
     a->dy = y->grad;
     a->grad_q = qkv__grad(y->in[QUERY]);
     a->grad_k = qkv__grad(y->in[KEY]);
@@ -141,7 +141,7 @@ static float *map_for(qkv_tape *t, const qkv__attention *a, bool wanted, qkv_ten
 {
     qkv_tensor *map = wanted ? qkv__attention_map(t, a) : NULL;
     if (out) *out = map;
-    return qkv_data(map);
+    return qkv_tensor_data(map);
 }
 
 static bool additive_forward(qkv_tape *t, work *w, const qkv_attention_opts *opts)
@@ -171,7 +171,7 @@ qkv_tensor *qkv_additive_attention(qkv_tensor *q, qkv_tensor *k, qkv_tensor *w, 
     if (t && status) return qkv__error_below(t);
     work *s = t ? qkv__save(t, sizeof *s) : NULL;
     if (!s) return NULL;
-    *s = (work){ .w = qkv_data(w) };
+    *s = (work){ .w = qkv_tensor_data(w) };
     bool keeps = q->wants_grad || k->wants_grad || w->wants_grad || v->wants_grad;
     if (!qkv__attention_setup(t, name, qkv, &mask, opts, keeps, &s->a, &ndim, shape)) return NULL;
     if (opts->window || opts->score_cap > 0) return qkv__error(t, QKV_USAGE, "%s: it has no window and no cap", name);
@@ -183,9 +183,9 @@ qkv_tensor *qkv_additive_attention(qkv_tensor *q, qkv_tensor *k, qkv_tensor *w, 
     qkv_tensor *y = qkv__result(t, ndim, shape, additive_backward, OPERANDS, in);
     if (!y) return NULL;
     y->saved = s;
-    s->a.q = qkv_data(q);
-    s->a.k = qkv_data(k);
-    s->a.v = qkv_data(v);
+    s->a.q = qkv_tensor_data(q);
+    s->a.k = qkv_tensor_data(k);
+    s->a.v = qkv_tensor_data(v);
     s->a.y = y->data;
     return additive_forward(t, s, opts) ? y : NULL;
 }

@@ -25,7 +25,7 @@ static qkv_status multiply_gradient(const qkv_tensor *y, const qkv_tensor *w, fl
     if (bytes && !widened) return QKV_MEMORY;
     if (widened) qkv__widen(w, 0, w->count, widened);
     qkv_status status = qkv__multiply(&(qkv__product){ .a = y->grad,
-                                                       .b = widened ? widened : qkv_data(w),
+                                                       .b = widened ? widened : qkv_tensor_data(w),
                                                        .c = dx,
                                                        .m = rows,
                                                        .n = in,
@@ -49,7 +49,7 @@ static void affine_backward(qkv_tensor *y)
     if (dx && multiply_gradient(y, w, dx, add)) qkv__error_below(y->tape);
     float *dw = qkv__grad_to(w, &add);
     if (dw && qkv__multiply(&(qkv__product){ .a = y->grad,
-                                             .b = qkv_data(x),
+                                             .b = qkv_tensor_data(x),
                                              .c = dw,
                                              .m = out,
                                              .n = in,
@@ -83,9 +83,9 @@ static qkv_tensor *affine_result(qkv_tensor *x, qkv_tensor *w, qkv_tensor *b, qk
     shape[x->ndim - 1] = out;
     qkv_tensor *y = qkv__result(t, x->ndim, shape, affine_backward, n_in, in);
     if (!y) return NULL;
-    *p = (qkv__product){ .a = qkv_data(x),
-                         .b = qkv_data(w),
-                         .bias = qkv_data(b),
+    *p = (qkv__product){ .a = qkv_tensor_data(x),
+                         .b = qkv_tensor_data(w),
+                         .bias = qkv_tensor_data(b),
                          .c = y->data,
                          .m = qkv__rows(y),
                          .n = out,

@@ -33,7 +33,7 @@ static void run_attention(qkv_tape *t, qkv__attention *x, int64_t tasks, qkv__ta
 /* A map whose rows are the one array, each a place further to the left. */
 static void see_relative(qkv__attention *x, const qkv_tensor *relative)
 {
-    x->seen.bias = qkv_data(relative) + x->tq - 1;
+    x->seen.bias = qkv_tensor_data(relative) + x->tq - 1;
     memcpy(x->seen.bias_step, (int64_t[]){ 0, x->tq + x->tk - 1, -1, 1 }, sizeof x->seen.bias_step);
 }
 
@@ -72,9 +72,9 @@ static void end_relative(qkv_tensor *y, const qkv__attention *x)
 static void attention_backward(qkv_tensor *y)
 {
     qkv__attention *x = y->saved;
-    x->q = qkv_data(y->in[0]);
-    x->k = qkv_data(y->in[1]);
-    x->v = qkv_data(y->in[2]);
+    x->q = qkv_tensor_data(y->in[0]);
+    x->k = qkv_tensor_data(y->in[1]);
+    x->v = qkv_tensor_data(y->in[2]);
     x->dy = y->grad;
     x->grad_q = qkv__grad(y->in[0]);
     x->grad_k = qkv__grad(y->in[1]);
@@ -90,9 +90,9 @@ static void give_maps(qkv_tape *t, qkv__attention *x, const qkv_attention_opts *
     qkv_tensor *weights = opts->weights || qkv__keeps_attention(t) ? qkv__attention_map(t, x) : NULL;
     qkv_tensor *scaled = opts->scaled ? qkv__attention_map(t, x) : NULL;
     qkv_tensor *scores = opts->scores ? qkv__attention_map(t, x) : NULL;
-    x->weights = qkv_data(weights);
-    x->scaled = qkv_data(scaled);
-    x->scores = qkv_data(scores);
+    x->weights = qkv_tensor_data(weights);
+    x->scaled = qkv_tensor_data(scaled);
+    x->scores = qkv_tensor_data(scores);
     if ((weights || scaled || scores) && !qkv_tape_status(t))
         run_attention(t, x, x->batch * x->heads * qkv__ceil_div(x->tq, QKV__QUERY_BLOCK), show_task);
     if (weights && qkv__keeps_attention(t)) qkv__keep_attention(t, weights);
@@ -121,9 +121,9 @@ qkv_tensor *qkv_attention_with(qkv_tensor *q, qkv_tensor *k, qkv_tensor *v, qkv_
     x->inverse = qkv__save(t, sizeof(float) * rows);
     if (!y || !x->largest || !x->inverse) return NULL;
     y->saved = x;
-    x->q = qkv_data(q);
-    x->k = qkv_data(k);
-    x->v = qkv_data(v);
+    x->q = qkv_tensor_data(q);
+    x->k = qkv_tensor_data(k);
+    x->v = qkv_tensor_data(v);
     x->y = y->data;
     run_attention(t, x, x->batch * x->heads * qkv__ceil_div(x->tq, QKV__QUERY_BLOCK), forward_task);
     if (!qkv_tape_status(t)) give_maps(t, x, opts);

@@ -26,7 +26,7 @@ static void binary_cross_entropy_backward_range(void *data, int64_t from, int64_
 static void binary_cross_entropy_backward(qkv_tensor *y)
 {
     qkv_tensor *x = y->in[0];
-    work w = { .x = qkv_data(x), .target = qkv_data(y->in[1]), .by = y->grad[0] / (float)x->count };
+    work w = { .x = qkv_tensor_data(x), .target = qkv_tensor_data(y->in[1]), .by = y->grad[0] / (float)x->count };
     if ((w.dx = qkv__grad_to(x, &w.add)))
         qkv__parallel_for(y->tape, x->count, QKV_TASK_ELEMENTS, binary_cross_entropy_backward_range, &w);
 }
@@ -52,7 +52,8 @@ qkv_tensor *qkv_binary_cross_entropy(qkv_tensor *logits, qkv_tensor *target)
         return qkv__error(t, QKV_USAGE, "binary_cross_entropy: the logits are %s, the target is %s: they must be equal",
                           QKV_TEXT(logits), QKV_TEXT(target));
     qkv_tensor *y = qkv__result(t, 0, NULL, binary_cross_entropy_backward, 2, in);
-    if (!y || !qkv__sum_blocks(t, add_binary_losses, qkv_data(logits), qkv_data(target), logits->count, &sum)) return NULL;
+    if (!y || !qkv__sum_blocks(t, add_binary_losses, qkv_tensor_data(logits), qkv_tensor_data(target), logits->count, &sum))
+        return NULL;
     y->data[0] = (float)(sum / (double)logits->count);
     return y;
 }

@@ -136,7 +136,9 @@ static void broadcast_forward_range(void *data, int64_t from, int64_t to)
 
 static qkv_tensor *broadcast_forward(qkv_tape *t, qkv_tensor *y, zip_kernel *f, qkv_tensor *const *in)
 {
-    forward_work w = { .f = f, .l = layout_of(in[A], in[B]), .y = y->data, .in = { qkv_data(in[A]), qkv_data(in[B]) } };
+    forward_work w = {
+        .f = f, .l = layout_of(in[A], in[B]), .y = y->data, .in = { qkv_tensor_data(in[A]), qkv_tensor_data(in[B]) }
+    };
     if (!y->count) return y;
     int64_t n = w.l.size[w.l.ndim - 1];
     w.length = qkv__min(n, QKV_TASK_ELEMENTS);
@@ -253,7 +255,7 @@ static void broadcast_backward_of(qkv_tensor *y, kind what, int own)
     w.other_has_last = l.step[!own][last] != 0;
     w.sign = what == SUB && own == B ? -1.0f : 1.0f;
     w.dy = y->grad;
-    w.other = qkv_data(y->in[!own]);
+    w.other = qkv_tensor_data(y->in[!own]);
     w.length = w.has_last ? qkv__min(w.n, w.summed.count > 1 ? qkv__columns(w.summed.count) : QKV_TASK_ELEMENTS) : w.n;
     w.pieces = w.has_last ? qkv__ceil_div(w.n, w.length) : 1;
     qkv__parallel_for(y->tape, w.kept.count * w.pieces, qkv__grain(w.summed.count * w.length), broadcast_backward_range, &w);

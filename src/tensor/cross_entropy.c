@@ -66,7 +66,7 @@ static void cross_entropy_backward(qkv_tensor *y)
 {
     saved_rows *s = y->saved;
     qkv_tensor *x = y->in[0];
-    work w = { .rows = s->rows, .x = qkv_data(x), .k = qkv__last(x), .smoothing = s->smoothing, .dy = y->grad[0] };
+    work w = { .rows = s->rows, .x = qkv_tensor_data(x), .k = qkv__last(x), .smoothing = s->smoothing, .dy = y->grad[0] };
     if ((w.dx = qkv__grad_inplace(x, &w.add)))
         qkv__parallel_for(y->tape, qkv__rows(x), qkv__grain(w.k), cross_entropy_backward_rows, &w);
 }
@@ -107,7 +107,7 @@ qkv_tensor *qkv_cross_entropy_with(qkv_tensor *logits, const int32_t *targets, c
     if (!s || !read_rows(t, s->rows, n, k, targets, opts)) return NULL;
     s->smoothing = opts->smoothing;
     qkv_tensor *y = qkv__result(t, 0, NULL, cross_entropy_backward, 1, &logits);
-    work w = { .rows = s->rows, .x = qkv_data(logits), .k = k, .smoothing = s->smoothing };
+    work w = { .rows = s->rows, .x = qkv_tensor_data(logits), .k = k, .smoothing = s->smoothing };
     if (!y || !qkv__parallel_for(t, n, qkv__grain(k), cross_entropy_forward_rows, &w)) return NULL;
     y->saved = s;
     double loss = 0;

@@ -45,7 +45,7 @@ static qkv_tensor *drop(qkv_tensor *x, float p, bool over)
     if (!y || !d) return NULL;
     *d = (drops){ qkv__next_key(t), qkv__keep_below(p), 1.0f / (1.0f - p) };
     y->saved = d;
-    work w = { .d = d, .to = y->data, .from = qkv_data(x) };
+    work w = { .d = d, .to = y->data, .from = qkv_tensor_data(x) };
     return qkv__parallel_for(t, y->count, QKV_TASK_ELEMENTS, drop_range, &w) ? y : NULL;
 }
 

@@ -29,7 +29,7 @@ static void gated_backward_range(void *data, int64_t from, int64_t to)
 
 static void gated_backward(qkv_tensor *y, gated_grad_kernel *grad)
 {
-    work w = { .grad = grad, .gate = qkv_data(y->in[0]), .x = qkv_data(y->in[1]), .dy = y->grad };
+    work w = { .grad = grad, .gate = qkv_tensor_data(y->in[0]), .x = qkv_tensor_data(y->in[1]), .dy = y->grad };
     w.dgate = qkv__grad_to(y->in[0], &w.add_gate);
     w.dx = qkv__grad_to(y->in[1], &w.add_x);
     qkv__parallel_for(y->tape, y->count, QKV_TASK_ELEMENTS, gated_backward_range, &w);
@@ -49,7 +49,7 @@ static qkv_tensor *gated_forward(qkv_tape *t, qkv_tensor *gate, qkv_tensor *x, g
 {
     qkv_tensor *in[] = { gate, x }, *y = qkv__result(t, x->ndim, x->shape, backward, 2, in);
     if (!y) return NULL;
-    work w = { .f = f, .y = y->data, .gate = qkv_data(gate), .x = qkv_data(x) };
+    work w = { .f = f, .y = y->data, .gate = qkv_tensor_data(gate), .x = qkv_tensor_data(x) };
     return qkv__parallel_for(t, y->count, QKV_TASK_ELEMENTS, gated_forward_range, &w) ? y : NULL;
 }
 

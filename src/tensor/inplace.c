@@ -87,7 +87,8 @@ qkv_tensor *qkv__add_inplace(qkv_tensor *x, qkv_tensor *other)
     if (!qkv__same_shape(x, other)) return qkv_add(x, other);
     qkv_tensor *y = qkv__result_inplace(t, x, add_backward, 2, in);
     if (!y) return NULL;
-    return qkv__parallel_for(t, y->count, QKV_TASK_ELEMENTS, add_range, &(work){ .to = y->data, .from = qkv_data(other) })
+    return qkv__parallel_for(t, y->count, QKV_TASK_ELEMENTS, add_range,
+                             &(work){ .to = y->data, .from = qkv_tensor_data(other) })
                ? y
                : NULL;
 }

@@ -51,15 +51,14 @@ static qkv_status multiply(const float *a, matrix am, const float *b, matrix bm,
 static void matmul_backward(qkv_tensor *y)
 {
     qkv_tensor *a = y->in[0], *b = y->in[1];
-    const int transpose = *(const int *)y->saved;
-    matrix am = matrix_of(a, transpose & QKV_TRANSPOSE_A), bm = matrix_of(b, transpose & QKV_TRANSPOSE_B),
-           ym = matrix_of(y, false);
+    const unsigned flags = *(const unsigned *)y->saved;
+    matrix am = matrix_of(a, flags & QKV_TRANSPOSE_A), bm = matrix_of(b, flags & QKV_TRANSPOSE_B), ym = matrix_of(y, false);
     int64_t batch = batch_of(y);
     bool add;
     float *da = qkv__grad_to(a, &add);
-    if (da && multiply(y->grad, ym, qkv_data(b), turned(bm), da, am, batch, add)) qkv__error_below(y->tape);
+    if (da && multiply(y->grad, ym, qkv_tensor_data(b), turned(bm), da, am, batch, add)) qkv__error_below(y->tape);
     float *db = qkv__grad(b);
-    if (db && multiply(qkv_data(a), turned(am), y->grad, ym, db, bm, batch, true)) qkv__error_below(y->tape);
+    if (db && multiply(qkv_tensor_data(a), turned(am), y->grad, ym, db, bm, batch, true)) qkv__error_below(y->tape);
 }
 
 static bool batches_fit(const qkv_tensor *a, const qkv_tensor *b)
@@ -71,32 +70,31 @@ static bool batches_fit(const qkv_tensor *a, const qkv_tensor *b)
     return true;
 }
 
-qkv_tensor *qkv_matmul(qkv_tensor *a, qkv_tensor *b, int transpose)
+qkv_tensor *qkv_matmul(qkv_tensor *a, qkv_tensor *b, unsigned flags)
 {
     qkv_tensor *in[2] = { a, b };
     qkv_tape *t = qkv__operands("matmul", 2, in);
     if (!t) return NULL;
-    if (transpose & ~(QKV_TRANSPOSE_A | QKV_TRANSPOSE_B))
-        return qkv__error(t, QKV_USAGE, "matmul: unknown transposition %d", transpose);
+    if (flags > (QKV_TRANSPOSE_A | QKV_TRANSPOSE_B)) return qkv__error(t, QKV_USAGE, "matmul: unknown flags %u", flags);
     if (!batches_fit(a, b))
         return qkv__error(t, QKV_USAGE,
                           "matmul: %s times %s: expected matrices with equal leading dimensions, or none in the second",
                           QKV_TEXT(a), QKV_TEXT(b));
-    matrix am = matrix_of(a, transpose & QKV_TRANSPOSE_A), bm = matrix_of(b, transpose & QKV_TRANSPOSE_B);
+    matrix am = matrix_of(a, flags & QKV_TRANSPOSE_A), bm = matrix_of(b, flags & QKV_TRANSPOSE_B);
     if (am.columns != bm.rows)
         return qkv__error(t, QKV_USAGE, "matmul: %s%s times %s%s: %lld columns meet %lld rows", QKV_TEXT(a),
-                          transpose & QKV_TRANSPOSE_A ? " transposed" : "", QKV_TEXT(b),
-                          transpose & QKV_TRANSPOSE_B ? " transposed" : "", (long long)am.columns, (long long)bm.rows);
+                          flags & QKV_TRANSPOSE_A ? " transposed" : "", QKV_TEXT(b),
+                          flags & QKV_TRANSPOSE_B ? " transposed" : "", (long long)am.columns, (long long)bm.rows);
     int64_t shape[QKV_MAX_DIMS];
     memcpy(shape, a->shape, sizeof shape);
     shape[a->ndim - 2] = am.rows;
     shape[a->ndim - 1] = bm.columns;
     qkv_tensor *y = qkv__result(t, a->ndim, shape, matmul_backward, 2, in);
-    int *saved = qkv__save(t, sizeof transpose);
+    unsigned *saved = qkv__save(t, sizeof flags);
     if (!y || !saved) return NULL;
-    *saved = transpose;
+    *saved = flags;
     y->saved = saved;
-    if (multiply(qkv_data(a), am, qkv_data(b), bm, y->data, matrix_of(y, false), batch_of(y), false))
+    if (multiply(qkv_tensor_data(a), am, qkv_tensor_data(b), bm, y->data, matrix_of(y, false), batch_of(y), false))
         return qkv__error_below(t);
     return y;
 }

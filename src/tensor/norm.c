@@ -45,8 +45,8 @@ static void norm_backward_columns(void *data, int64_t from, int64_t to)
 static void norm_backward_of(qkv_tensor *y, norm_grad_kernel *grad)
 {
     work w = { .grad = grad,
-               .x = qkv_data(y->in[X]),
-               .gain = qkv_data(y->in[GAIN]),
+               .x = qkv_tensor_data(y->in[X]),
+               .gain = qkv_tensor_data(y->in[GAIN]),
                .dy = y->grad,
                .stats = y->saved,
                .rows = qkv__rows(y),
@@ -77,9 +77,9 @@ static qkv_tensor *norm_forward(const char *name, int n_in, qkv_tensor *const *i
     float *stats = qkv__save(t, sizeof *stats * 3 * (size_t)qkv__rows(x));
     if (!y || !stats) return NULL;
     y->saved = stats;
-    work w = { .x = qkv_data(x),
-               .gain = qkv_data(in[GAIN]),
-               .bias = n_in > BIAS ? qkv_data(in[BIAS]) : NULL,
+    work w = { .x = qkv_tensor_data(x),
+               .gain = qkv_tensor_data(in[GAIN]),
+               .bias = n_in > BIAS ? qkv_tensor_data(in[BIAS]) : NULL,
                .y = y->data,
                .stats = stats,
                .centred = centred,
@@ -90,7 +90,7 @@ static qkv_tensor *norm_forward(const char *name, int n_in, qkv_tensor *const *i
 
 static void layernorm_backward(qkv_tensor *y) { norm_backward_of(y, kern->layernorm_grad); }
 
-qkv_tensor *qkv_layernorm(qkv_tensor *x, qkv_tensor *gain, qkv_tensor *bias, float eps)
+qkv_tensor *qkv_layer_norm(qkv_tensor *x, qkv_tensor *gain, qkv_tensor *bias, float eps)
 {
     qkv_tensor *in[] = { x, gain, bias };
     return norm_forward("layernorm", bias ? 3 : 2, in, eps, layernorm_backward, true);
@@ -98,7 +98,7 @@ qkv_tensor *qkv_layernorm(qkv_tensor *x, qkv_tensor *gain, qkv_tensor *bias, flo
 
 static void rmsnorm_backward(qkv_tensor *y) { norm_backward_of(y, kern->rmsnorm_grad); }
 
-qkv_tensor *qkv_rmsnorm(qkv_tensor *x, qkv_tensor *gain, float eps)
+qkv_tensor *qkv_rms_norm(qkv_tensor *x, qkv_tensor *gain, float eps)
 {
     qkv_tensor *in[] = { x, gain };
     return norm_forward("rmsnorm", 2, in, eps, rmsnorm_backward, false);

@@ -51,7 +51,7 @@ static void pack_rows(void *data, int64_t task, void *scratch)
 {
     const work *x = data;
     int64_t n = x->w->shape[0], k = x->w->shape[1], from = task * ROWS, to = qkv__min(n, from + ROWS);
-    const float *rows = x->w->type ? scratch : qkv_data(x->w) + from * k;
+    const float *rows = x->w->type ? scratch : qkv_tensor_data(x->w) + from * k;
     if (x->w->type) qkv__widen(x->w, from * k, (to - from) * k, scratch);
     kern->pack_weight(x->out, rows, n, k, from, to);
 }

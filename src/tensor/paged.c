@@ -78,7 +78,7 @@ qkv_tensor *qkv__attend_paged(qkv_tensor *q, const qkv__paged_opts *o, const qkv
     w.list = qkv__save(t, sizeof *w.list * (size_t)w.n);
     if (!y || !all || !w.list) return NULL;
     for (int64_t i = 0; i < n_parts; i++) {
-        set_part(&all[i], o, &parts[i], qkv_data(q) + row * o->heads * o->dk, y->data + row * o->heads * o->dv);
+        set_part(&all[i], o, &parts[i], qkv_tensor_data(q) + row * o->heads * o->dk, y->data + row * o->heads * o->dv);
         for (int64_t from = 0; from < parts[i].n; from += QKV__PAGED_QUERIES)
             w.list[n++] = (piece){ &all[i], from, qkv__min(from + QKV__PAGED_QUERIES, parts[i].n) };
         row += parts[i].n;

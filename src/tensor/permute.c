@@ -95,11 +95,11 @@ qkv_tensor *qkv_permute(qkv_tensor *x, const int *order)
     if (x->ndim) memcpy(saved, order, sizeof *order * (size_t)x->ndim);
     y->saved = saved;
     w.to = y->data;
-    w.from = qkv_data(x);
+    w.from = qkv_tensor_data(x);
     return qkv__parallel_for(t, qkv__rows(y), qkv__grain(qkv__last(y)), permute_forward_rows, &w) ? y : NULL;
 }
 
-qkv_tensor *qkv_swap(qkv_tensor *x, int i, int j)
+qkv_tensor *qkv_transpose(qkv_tensor *x, int i, int j)
 {
     int order[QKV_MAX_DIMS];
     qkv_tape *t = qkv__operands("swap", 1, &x);

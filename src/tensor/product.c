@@ -142,7 +142,7 @@ static void multiply_part_of_one(void *work, int64_t task, void *scratch)
  * all of them, unless that would leave too few tasks to share. */
 static bool have_the_same_rows(const cuts *w)
 {
-    bool same = w->n > 1 && (qkv__is_alone() || w->at[0].row_cuts >= 2 * qkv_threads());
+    bool same = w->n > 1 && (qkv__is_alone() || w->at[0].row_cuts >= 2 * qkv_num_threads());
     for (int i = 0; i < w->n && same; i++) {
         const cut *x = &w->at[i];
         int64_t last = x->whole.m - (x->row_cuts - 1) * x->rows;

@@ -30,9 +30,9 @@ static qkv__attention first_sequence(qkv_tensor *const qkv[3], qkv_tensor *y, co
     qkv__attention x = { .batch = 1, .heads = heads, .kv_heads = kv_heads, .cap = o->cap, .seen = { .window = o->window } };
     x.dk = qkv__last(qkv[0]) / heads;
     x.dv = qkv__last(qkv[2]) / kv_heads;
-    x.q = qkv_data(qkv[0]);
-    x.k = qkv_data(qkv[1]);
-    x.v = qkv_data(qkv[2]);
+    x.q = qkv_tensor_data(qkv[0]);
+    x.k = qkv_tensor_data(qkv[1]);
+    x.v = qkv_tensor_data(qkv[2]);
     x.y = y->data;
     x.q_rows = (qkv__strides){ 0, x.dk, heads * x.dk };
     x.k_rows = (qkv__strides){ 0, x.dk, kv_heads * x.dk };

@@ -73,7 +73,7 @@ static void table_range(void *data, int64_t from, int64_t to)
     }
 }
 
-static turns *turns_for(qkv_tape *t, const qkv_tensor *x, const qkv_rotary_opts *opts, int64_t heads)
+static turns *turns_for(qkv_tape *t, const qkv_tensor *x, const qkv_rope_opts *opts, int64_t heads)
 {
     turns *r = qkv__save(t, sizeof *r);
     if (!r) return NULL;
@@ -92,9 +92,9 @@ static turns *turns_for(qkv_tape *t, const qkv_tensor *x, const qkv_rotary_opts 
     return qkv__parallel_for(t, r->table_rows, qkv__grain(r->half * 4), table_range, &w) ? r : NULL;
 }
 
-qkv_tensor *qkv_rotary(qkv_tensor *x, const qkv_rotary_opts *given)
+qkv_tensor *qkv_rope(qkv_tensor *x, const qkv_rope_opts *given)
 {
-    qkv_rotary_opts own, *opts = &own;
+    qkv_rope_opts own, *opts = &own;
     qkv_tape *t = qkv__operands("rotary", 1, &x);
     if (!t) return NULL;
     if (QKV__READ_OPTIONS(opts, frequencies, given, "rotary")) return qkv__error_below(t);
@@ -112,6 +112,6 @@ qkv_tensor *qkv_rotary(qkv_tensor *x, const qkv_rotary_opts *given)
     turns *r = turns_for(t, x, opts, heads);
     if (!y || !r) return NULL;
     y->saved = r;
-    work w = { .r = r, .to = y->data, .from = qkv_data(x) };
+    work w = { .r = r, .to = y->data, .from = qkv_tensor_data(x) };
     return qkv__parallel_for(t, qkv__rows(y), qkv__grain(qkv__last(y)), rotary_forward_rows, &w) ? y : NULL;
 }

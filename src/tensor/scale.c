@@ -38,6 +38,6 @@ qkv_tensor *qkv_scale(qkv_tensor *x, float factor)
     if (!y || !saved) return NULL;
     *saved = factor;
     y->saved = saved;
-    work w = { .y = y->data, .x = qkv_data(x), .factor = factor };
+    work w = { .y = y->data, .x = qkv_tensor_data(x), .factor = factor };
     return qkv__parallel_for(t, y->count, QKV_TASK_ELEMENTS, scale_forward_range, &w) ? y : NULL;
 }

@@ -73,7 +73,7 @@ qkv_tensor *qkv_slice(qkv_tensor *x, int dim, int64_t from, int64_t to)
     *s = (sliced){ d, from };
     y->saved = s;
     if (!y->count) return y;
-    work w = { y->data, qkv_data(x) + from * inner, run, run, x->shape[d] * inner };
+    work w = { y->data, qkv_tensor_data(x) + from * inner, run, run, x->shape[d] * inner };
     return qkv__parallel_for(t, outer_count(x, d), qkv__grain(run), copy_runs, &w) ? y : NULL;
 }
 
@@ -105,7 +105,7 @@ static bool copy_parts(qkv_tape *t, qkv_tensor *y, int dim)
     int64_t inner = inner_count(y, dim), row = y->shape[dim] * inner, at = 0;
     for (int i = 0; i < y->n_in; i++) {
         int64_t run = y->in[i]->shape[dim] * inner;
-        work w = { y->data + at, qkv_data(y->in[i]), run, row, run };
+        work w = { y->data + at, qkv_tensor_data(y->in[i]), run, row, run };
         at += run;
         if (!qkv__parallel_for(t, run ? outer_count(y, dim) : 0, qkv__grain(run), copy_runs, &w)) return false;
     }

@@ -38,7 +38,7 @@ static qkv_tensor *softmax_forward(qkv_tape *t, qkv_tensor *x, rows_kernel *f, q
 {
     qkv_tensor *y = qkv__result(t, x->ndim, x->shape, backward, 1, &x);
     if (!y) return NULL;
-    work w = { .f = f, .to = y->data, .from = qkv_data(x), .n = qkv__last(x) };
+    work w = { .f = f, .to = y->data, .from = qkv_tensor_data(x), .n = qkv__last(x) };
     return qkv__parallel_for(t, qkv__rows(x), qkv__grain(w.n), softmax_forward_rows, &w) ? y : NULL;
 }
 
@@ -80,6 +80,6 @@ qkv__log_sum *qkv__log_sums(qkv_tensor *x)
 {
     qkv_tape *t = qkv__operands("log_softmax", 1, &x);
     if (!t) return NULL;
-    log_sums w = { qkv_data(x), qkv__last(x), qkv__save(t, sizeof *w.to * (size_t)qkv__rows(x)) };
+    log_sums w = { qkv_tensor_data(x), qkv__last(x), qkv__save(t, sizeof *w.to * (size_t)qkv__rows(x)) };
     return w.to && qkv__parallel_for(t, qkv__rows(x), qkv__grain(w.n), sum_rows, &w) ? w.to : NULL;
 }

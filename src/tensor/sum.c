@@ -33,7 +33,7 @@ static qkv_tensor *sum_scaled(qkv_tape *t, qkv_tensor *x, double factor)
     double sum;
     qkv_tensor *y = qkv__result(t, 0, NULL, sum_backward, 1, &x);
     float *saved = qkv__save(t, sizeof *saved);
-    if (!y || !saved || !qkv__sum_blocks(t, block_sum, qkv_data(x), qkv_data(x), x->count, &sum)) return NULL;
+    if (!y || !saved || !qkv__sum_blocks(t, block_sum, qkv_tensor_data(x), qkv_tensor_data(x), x->count, &sum)) return NULL;
     *saved = (float)factor;
     y->saved = saved;
     y->data[0] = (float)(sum * factor);
@@ -116,7 +116,7 @@ static qkv_tensor *sum_over(const char *name, qkv_tensor *x, int dim, bool mean)
     if (!t) return NULL;
     int d = dim < 0 ? dim + x->ndim : dim, ndim = 0;
     if (d < 0 || d >= x->ndim) return qkv__error(t, QKV_USAGE, "%s: %s has no dimension %d", name, QKV_TEXT(x), dim);
-    over_work w = { .o = { 1, x->shape[d], 1, mean ? (float)(1.0 / (double)x->shape[d]) : 1.0f }, .x = qkv_data(x) };
+    over_work w = { .o = { 1, x->shape[d], 1, mean ? (float)(1.0 / (double)x->shape[d]) : 1.0f }, .x = qkv_tensor_data(x) };
     for (int i = 0; i < x->ndim; i++) {
         if (i == d) continue;
         shape[ndim++] = x->shape[i];

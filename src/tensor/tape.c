@@ -43,18 +43,18 @@ struct qkv_tape {
 
 /* ---- looking at a tensor ---- */
 
-int qkv_ndim(const qkv_tensor *x) { return x ? x->ndim : 0; }
+int qkv_tensor_ndim(const qkv_tensor *x) { return x ? x->ndim : 0; }
 
-int64_t qkv_dim(const qkv_tensor *x, int i)
+int64_t qkv_tensor_dim(const qkv_tensor *x, int i)
 {
     if (!x) return 0;
     if (i < 0) i += x->ndim;
     return i >= 0 && i < x->ndim ? x->shape[i] : 0;
 }
 
-const int64_t *qkv_dims(const qkv_tensor *x) { return x ? x->shape : NULL; }
+const int64_t *qkv_tensor_shape(const qkv_tensor *x) { return x ? x->shape : NULL; }
 
-int64_t qkv_count(const qkv_tensor *x) { return x ? x->count : 0; }
+int64_t qkv_tensor_count(const qkv_tensor *x) { return x ? x->count : 0; }
 
 /* Aliases ask the tensor they share with: a weight's memory may have moved since. */
 static const qkv_tensor *owner(const qkv_tensor *x)
@@ -63,11 +63,11 @@ static const qkv_tensor *owner(const qkv_tensor *x)
     return x;
 }
 
-float *qkv_data(const qkv_tensor *x) { return x ? owner(x)->data : NULL; }
+float *qkv_tensor_data(const qkv_tensor *x) { return x ? owner(x)->data : NULL; }
 
-float *qkv_grad(const qkv_tensor *x) { return x ? owner(x)->grad : NULL; }
+float *qkv_tensor_grad(const qkv_tensor *x) { return x ? owner(x)->grad : NULL; }
 
-float qkv_item(const qkv_tensor *x) { return x && x->count == 1 ? qkv_data(x)[0] : NAN; }
+float qkv_tensor_item(const qkv_tensor *x) { return x && x->count == 1 ? qkv_tensor_data(x)[0] : NAN; }
 
 /* ---- the tape ---- */
 
@@ -329,7 +329,7 @@ qkv_tensor *qkv__result_inplace(qkv_tape *t, qkv_tensor *x, qkv__backward *backw
     qkv_tensor *y = append(t, x->ndim, x->shape, n_in, in);
     if (!y) return NULL;
     y->backward = backward;
-    y->data = qkv_data(x);
+    y->data = qkv_tensor_data(x);
     return y;
 }
 

@@ -82,7 +82,7 @@ const qkv__type *qkv__type_of(const qkv_tensor *x) { return x->type ? x->type : 
 
 const void *qkv__value_at(const qkv_tensor *w, int64_t i)
 {
-    const char *values = w->type ? w->values : qkv_data(w);
+    const char *values = w->type ? w->values : qkv_tensor_data(w);
     return values + i * (qkv__type_of(w)->bits / 8);
 }
 

@@ -58,13 +58,13 @@ static bool word_ends_at(const char *text, size_t begin, size_t at)
 {
     size_t bytes, start = at;
     while (start > begin && ((unsigned char)text[--start] & 0xC0) == 0x80) {}
-    return at > begin && qkv__is_word(qkv_utf8_decode(text + start, at - start, &bytes));
+    return at > begin && qkv__is_word(qkv_utf8_next(text + start, at - start, &bytes));
 }
 
 static bool word_starts_at(const char *text, size_t at, size_t end)
 {
     size_t bytes;
-    return at < end && qkv__is_word(qkv_utf8_decode(text + at, end - at, &bytes));
+    return at < end && qkv__is_word(qkv_utf8_next(text + at, end - at, &bytes));
 }
 
 /* The white space from `at` back to `begin`, and on to `end`. */
@@ -72,14 +72,14 @@ static size_t space_before(const char *text, size_t begin, size_t at)
 {
     for (size_t start = at, bytes; start > begin; at = start) {
         while (start > begin && ((unsigned char)text[--start] & 0xC0) == 0x80) {}
-        if (!qkv__is_space(qkv_utf8_decode(text + start, at - start, &bytes))) break;
+        if (!qkv__is_space(qkv_utf8_next(text + start, at - start, &bytes))) break;
     }
     return at;
 }
 
 static size_t space_after(const char *text, size_t at, size_t end)
 {
-    for (size_t bytes; at < end && qkv__is_space(qkv_utf8_decode(text + at, end - at, &bytes));) at += bytes;
+    for (size_t bytes; at < end && qkv__is_space(qkv_utf8_next(text + at, end - at, &bytes));) at += bytes;
     return at;
 }
 

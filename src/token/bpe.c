@@ -141,7 +141,7 @@ static size_t lay_out_symbols(const qkv_tokenizer *t, qkv__encoder *e, const cha
             e->symbols[n++] = (qkv__symbol){ .id = QKV__FROZEN, .begin = (uint32_t)at };
             continue;
         }
-        qkv_utf8_decode(text + at, length - at, &bytes);
+        qkv_utf8_next(text + at, length - at, &bytes);
         int32_t id = find_character(t, text, length, at, bytes);
         if (qkv__may_give(t, e, id)) e->symbols[n++] = (qkv__symbol){ .id = id, .begin = (uint32_t)at };
         else n += put_missing(t, text + at, bytes, e->symbols + n, (uint32_t)at);

@@ -23,7 +23,7 @@ struct qkv__charsmap *qkv__charsmap_new(const char *name, const unsigned char *b
         return NULL;
     }
     const char *texts = (const char *)bytes + 4 + trie;
-    if (qkv_utf8_check(texts, size - 4 - trie) < size - 4 - trie) {
+    if (qkv_utf8_valid(texts, size - 4 - trie) < size - 4 - trie) {
         qkv__fail(QKV_FORMAT, "%s: its texts are not UTF-8", name);
         return NULL;
     }
@@ -91,7 +91,7 @@ static qkv_status put_cluster(const qkv__step *s, qkv__encoder *e, size_t begin,
     qkv_status status = end - begin < 6 ? put_mapped(s, e, begin, end, &mapped) : QKV_OK;
     for (size_t at = begin, bytes; at < end && !status && !mapped; at += bytes) {
         bool known;
-        qkv_utf8_decode(e->now.text.data + at, end - at, &bytes);
+        qkv_utf8_next(e->now.text.data + at, end - at, &bytes);
         status = put_mapped(s, e, at, at + bytes, &known);
         if (!status && !known) status = qkv__traced_text_copy(&e->next, &e->now, at, at + bytes);
     }
@@ -104,7 +104,7 @@ qkv_status qkv__precompiled(const qkv__step *s, qkv__encoder *e, qkv__piece piec
     int32_t before = -1, state = 0;
     qkv_status status = QKV_OK;
     for (size_t at = piece.begin; at < piece.end && !status; at += bytes) {
-        int32_t code = qkv_utf8_decode(e->now.text.data + at, piece.end - at, &bytes);
+        int32_t code = qkv_utf8_next(e->now.text.data + at, piece.end - at, &bytes);
         if (before >= 0 && utf8proc_grapheme_break_stateful(before, code, &state)) {
             status = put_cluster(s, e, begin, at);
             begin = at;
@@ -127,7 +127,7 @@ static size_t next_part(const qkv__step *s, const qkv__encoder *e, size_t at, si
     *by = text;
     if (qkv__added_at(&s->tokenizer->pipeline->user_defined, text, end - at, &bytes) >= 0) return *n = bytes;
     if (s->map && (bytes = qkv__charsmap_find(s->map, text, end - at, true, by, n))) return bytes;
-    qkv_utf8_decode(text, end - at, &bytes);
+    qkv_utf8_next(text, end - at, &bytes);
     *by = text;
     return *n = bytes;
 }
@@ -147,7 +147,7 @@ static qkv_status put_mapped_part(const qkv__step *s, qkv__encoder *e, const cha
 
 static void drop_spaces_at_end(const qkv__step *s, qkv__encoder *e, size_t start)
 {
-    qkv_text *text = &e->next.text;
+    qkv_buffer *text = &e->next.text;
     size_t n = s->escape ? 3 : 1;
     while (text->length - start >= n && !memcmp(text->data + text->length - n, s->escape ? SPACE_SIGN : " ", n))
         text->length -= n;

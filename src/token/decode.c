@@ -23,7 +23,7 @@ qkv_status qkv__decode_byte_level(const qkv__step *s, qkv__encoder *e, qkv__piec
     size_t begin = e->next.text.length, length = piece.end - piece.begin;
     qkv_status status = QKV_OK;
     for (size_t at = 0, bytes; at < length && !status; at += bytes) {
-        int byte = qkv__character_to_byte(qkv_utf8_decode(text + at, length - at, &bytes));
+        int byte = qkv__character_to_byte(qkv_utf8_next(text + at, length - at, &bytes));
         if (byte < 0) {
             e->next.text.length = begin;
             return qkv__traced_text_keep(&e->next, &e->now, piece);
@@ -34,7 +34,7 @@ qkv_status qkv__decode_byte_level(const qkv__step *s, qkv__encoder *e, qkv__piec
 }
 
 /* Everywhere from begin on; nothing gets longer by it. */
-static void shorten(qkv_text *text, size_t begin, const char *from, const char *to)
+static void shorten(qkv_buffer *text, size_t begin, const char *from, const char *to)
 {
     size_t out = begin, n = strlen(from), m = strlen(to);
     for (size_t at = begin; at < text->length;) {
@@ -48,7 +48,7 @@ static void shorten(qkv_text *text, size_t begin, const char *from, const char *
 }
 
 /* The spaces that English does not have. */
-static void clean_up(qkv_text *text, size_t begin)
+static void clean_up(qkv_buffer *text, size_t begin)
 {
     static const char *const pairs[][2] = {
         { " .", "." },   { " ?", "?" },           { " !", "!" },   { " ,", "," },     { " ' ", "'" },    { " n't", "n't" },

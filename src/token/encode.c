@@ -12,8 +12,8 @@
 void qkv__encoder_free(qkv__encoder *e)
 {
     qkv__cutter_free(&e->cutter);
-    qkv_text_free(&e->spaced);
-    qkv_text_free(&e->spelling);
+    qkv_buffer_free(&e->spaced);
+    qkv_buffer_free(&e->spelling);
     qkv__traced_text_free(&e->now);
     qkv__traced_text_free(&e->next);
     qkv__release(e->symbols, e->symbols_bytes);
@@ -84,11 +84,11 @@ static qkv_status encode_words(const qkv_tokenizer *t, const char *text, size_t 
 static qkv_status encode_spaced(const qkv_tokenizer *t, const char *text, size_t length, size_t offset, qkv_ids *out)
 {
     if (!length || !t->prefix_space || text[0] == ' ') return encode_words(t, text, length, offset, out);
-    qkv_text *spaced = &out->encoder->spaced;
+    qkv_buffer *spaced = &out->encoder->spaced;
     size_t before = out->n;
-    qkv__text_clear(spaced);
-    qkv_status status = qkv__text_put(spaced, " ", 1);
-    if (!status) status = qkv__text_put(spaced, text, length);
+    qkv__buffer_clear(spaced);
+    qkv_status status = qkv__buffer_put(spaced, " ", 1);
+    if (!status) status = qkv__buffer_put(spaced, text, length);
     if (!status) status = encode_words(t, spaced->data, spaced->length, offset, out);
     for (qkv_span *s = out->spans + before; !status && s < out->spans + out->n; s++) {
         s->begin -= s->begin > offset; /* the space is no byte of the text */
@@ -101,7 +101,7 @@ static qkv_status encode_spaced(const qkv_tokenizer *t, const char *text, size_t
 static qkv_status encode_units(const qkv_tokenizer *t, const char *text, size_t length, size_t offset, bool specials,
                                qkv_ids *out)
 {
-    qkv_text *spelling = &out->encoder->spelling;
+    qkv_buffer *spelling = &out->encoder->spelling;
     qkv_status status = QKV_OK;
     for (size_t begin, end = 0; !status && qkv__next_unit(t->kind, text, length, &begin, &end);) {
         status = qkv__spell_unit(t->kind, text + begin, end - begin, spelling);
@@ -117,8 +117,8 @@ static qkv_status encode_units(const qkv_tokenizer *t, const char *text, size_t 
 static qkv_status encode_piece(const qkv_tokenizer *t, const char *text, size_t length, size_t offset, bool specials,
                                qkv_ids *out)
 {
-    return t->kind == QKV_TOKEN_BYTE_PAIRS ? encode_spaced(t, text, length, offset, out)
-                                           : encode_units(t, text, length, offset, specials, out);
+    return t->kind == QKV_TOKEN_BPE ? encode_spaced(t, text, length, offset, out)
+                                    : encode_units(t, text, length, offset, specials, out);
 }
 
 /* The longest added token that text starts with, -1 when there is none. */
@@ -165,7 +165,7 @@ static qkv_status check_text(const char *text, size_t length, bool any_bytes)
     if (!text && length) return qkv__fail(QKV_USAGE, "tokenizer: the text is NULL");
     if (length > INT32_MAX)
         return qkv__fail(QKV_LIMIT, "tokenizer: a text of %zu bytes, at most %d are taken", length, INT32_MAX);
-    size_t good = any_bytes ? length : qkv_utf8_check(text, length);
+    size_t good = any_bytes ? length : qkv_utf8_valid(text, length);
     return good == length ? QKV_OK : qkv__fail(QKV_FORMAT, "tokenizer: the text is not UTF-8 at offset %zu", good);
 }
 
@@ -235,28 +235,28 @@ static qkv_status check_ids(const qkv_tokenizer *t, const int32_t *ids, size_t n
     return QKV_OK;
 }
 
-static qkv_status put_token_bytes(const qkv_tokenizer *t, const int32_t *ids, size_t n, int skip_specials, qkv_text *out)
+static qkv_status put_token_bytes(const qkv_tokenizer *t, const int32_t *ids, size_t n, int skip_specials, qkv_buffer *out)
 {
-    qkv_status status = qkv__text_put(out, "", 0);
+    qkv_status status = qkv__buffer_put(out, "", 0);
     bool is_first = true;
     for (size_t i = 0; i < n && !status; i++) {
         const qkv__token *token = &t->tokens[ids[i]];
         if (skip_specials && token->is_special) continue;
-        if (qkv__has_lower_words(t->kind) && !is_first) status = qkv__text_put(out, " ", 1);
-        if (!status) status = qkv__text_put(out, t->pool.data + token->bytes, token->bytes_length);
+        if (qkv__has_lower_words(t->kind) && !is_first) status = qkv__buffer_put(out, " ", 1);
+        if (!status) status = qkv__buffer_put(out, t->pool.data + token->bytes, token->bytes_length);
         is_first = false;
     }
     return status;
 }
 
-qkv_status qkv_tokenizer_decode(const qkv_tokenizer *t, const int32_t *ids, size_t n, int skip_specials, qkv_text *out)
+qkv_status qkv_tokenizer_decode(const qkv_tokenizer *t, const int32_t *ids, size_t n, int skip_specials, qkv_buffer *out)
 {
     if (!t || !out || (!ids && n)) return qkv__fail(QKV_USAGE, "tokenizer: tokenizer, ids or result is NULL");
-    qkv__text_clear(out);
+    qkv__buffer_clear(out);
     qkv_status status = check_ids(t, ids, n);
     if (!status)
         status = t->pipeline ? qkv__pipeline_decode(t, ids, n, skip_specials, out)
                              : put_token_bytes(t, ids, n, skip_specials, out);
-    if (status) qkv__text_clear(out);
+    if (status) qkv__buffer_clear(out);
     return status;
 }

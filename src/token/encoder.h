@@ -31,8 +31,8 @@ typedef struct qkv__best {
 
 typedef struct qkv_ids_encoder {
     qkv__cutter cutter;
-    qkv_text spaced;   /* text with the space that add_prefix_space puts before it */
-    qkv_text spelling; /* of a word or character that is looked up */
+    qkv_buffer spaced;   /* text with the space that add_prefix_space puts before it */
+    qkv_buffer spelling; /* of a word or character that is looked up */
     qkv__symbol *symbols;
     qkv__merge_candidate *heap;
     size_t symbols_bytes, heap_bytes, n_heap;

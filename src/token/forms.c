@@ -17,7 +17,7 @@ qkv_status qkv__letters_of(qkv__encoder *e, qkv__piece piece)
     qkv_status status = QKV_OK;
     e->n_letters = 0;
     for (size_t at = piece.begin, bytes; at < piece.end && !status; at += bytes) {
-        int32_t code = qkv_utf8_decode(d->text.data + at, piece.end - at, &bytes);
+        int32_t code = qkv_utf8_next(d->text.data + at, piece.end - at, &bytes);
         status = qkv__letter_put(e, code, qkv__traced_text_from(d, at, at + bytes));
     }
     return status;

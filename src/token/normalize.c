@@ -54,7 +54,7 @@ qkv_status qkv__lowercase(const qkv__step *s, qkv__encoder *e, qkv__piece piece)
     size_t begin = e->next.text.length;
     qkv_status status = QKV_OK;
     for (size_t at = piece.begin, bytes; at < piece.end && !status; at += bytes) {
-        int32_t lower[2], code = qkv_utf8_decode(e->now.text.data + at, piece.end - at, &bytes);
+        int32_t lower[2], code = qkv_utf8_next(e->now.text.data + at, piece.end - at, &bytes);
         int n = qkv__lower(code, lower);
         for (int i = 0; i < n && !status; i++)
             status = qkv__traced_text_put_code(&e->next, lower[i], qkv__traced_text_from(&e->now, at, at + bytes));
@@ -131,7 +131,7 @@ static qkv_status bert_letters(const qkv__step *s, qkv__encoder *e, qkv__piece p
     qkv_status status = QKV_OK;
     e->n_letters = 0;
     for (size_t at = piece.begin, bytes; at < piece.end && !status; at += bytes) {
-        int32_t code = qkv_utf8_decode(e->now.text.data + at, piece.end - at, &bytes);
+        int32_t code = qkv_utf8_next(e->now.text.data + at, piece.end - at, &bytes);
         qkv__range from = qkv__traced_text_from(&e->now, at, at + bytes);
         if (s->clean && is_unwanted(code)) continue;
         if (s->clean && qkv__is_space(code)) code = ' ';
@@ -181,7 +181,7 @@ qkv_status qkv__replace(const qkv__step *s, qkv__encoder *e, qkv__piece piece)
 {
     size_t start = e->next.text.length, at = piece.begin, length = piece.end - piece.begin;
     qkv_status status = QKV_OK;
-    if (s->pattern && qkv_utf8_check(e->now.text.data + at, length) < length) /* bytes that a decoder put there */
+    if (s->pattern && qkv_utf8_valid(e->now.text.data + at, length) < length) /* bytes that a decoder put there */
         return qkv__traced_text_keep(&e->next, &e->now, piece);
     if (s->pattern) qkv__cut_begin_at(&e->cutter, e->now.text.data, piece.begin, piece.end);
     while (at < piece.end && !status) {
@@ -208,9 +208,9 @@ qkv_status qkv__strip(const qkv__step *s, qkv__encoder *e, qkv__piece piece)
 {
     const char *text = e->now.text.data;
     size_t begin = piece.begin, end = piece.begin, bytes;
-    while (s->left && begin < piece.end && qkv__is_space(qkv_utf8_decode(text + begin, piece.end - begin, &bytes)))
+    while (s->left && begin < piece.end && qkv__is_space(qkv_utf8_next(text + begin, piece.end - begin, &bytes)))
         begin += bytes;
     for (size_t at = begin; at < piece.end; at += bytes)
-        if (!qkv__is_space(qkv_utf8_decode(text + at, piece.end - at, &bytes)) || !s->right) end = at + bytes;
+        if (!qkv__is_space(qkv_utf8_next(text + at, piece.end - at, &bytes)) || !s->right) end = at + bytes;
     return begin < end ? qkv__traced_text_keep(&e->next, &e->now, (qkv__piece){ begin, end, -1 }) : QKV_OK;
 }

@@ -92,7 +92,7 @@ void qkv__pipeline_free(qkv__pipeline *p, size_t n)
     free_arrays(p, n);
     if (p->pieces) qkv__release(p->ids_of_pieces, p->pieces->n * sizeof *p->ids_of_pieces);
     qkv_tokenizer_free(p->pieces);
-    qkv_text_free(&p->source);
+    qkv_buffer_free(&p->source);
     qkv__release(p, sizeof *p);
 }
 
@@ -162,7 +162,7 @@ static qkv_status read_given_text(qkv__encoder *e, const char *text, size_t leng
     qkv_status status = QKV_OK;
     qkv__traced_text_clear(&e->now);
     for (size_t at = 0, bytes; at < length && !status; at += bytes) {
-        bool bad = qkv_utf8_decode(text + at, length - at, &bytes) < 0;
+        bool bad = qkv_utf8_next(text + at, length - at, &bytes) < 0;
         if (bad)
             status = qkv__traced_text_put(&e->now, "\xEF\xBF\xBD", 3, (qkv__range){ (uint32_t)at, (uint32_t)(at + bytes) });
         for (size_t i = at; i < at + bytes && !bad && !status; i++)
@@ -226,13 +226,13 @@ static qkv_status read_given_ids(const qkv_tokenizer *t, const int32_t *ids, siz
     return status;
 }
 
-qkv_status qkv__pipeline_decode(const qkv_tokenizer *t, const int32_t *ids, size_t n, bool skip_specials, qkv_text *out)
+qkv_status qkv__pipeline_decode(const qkv_tokenizer *t, const int32_t *ids, size_t n, bool skip_specials, qkv_buffer *out)
 {
     qkv__encoder e = { 0 };
     qkv_status status = read_given_ids(t, ids, n, skip_specials, &e);
     qkv__steps_bound(&e, e.now.text.length);
     if (!status) status = qkv__steps_run(&t->pipeline->decoders, &e, true);
-    if (!status) status = qkv__text_put(out, e.now.text.data, e.now.text.length);
+    if (!status) status = qkv__buffer_put(out, e.now.text.data, e.now.text.length);
     qkv__encoder_free(&e);
     return status;
 }

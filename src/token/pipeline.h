@@ -168,7 +168,7 @@ struct qkv__pipeline {
     qkv_tokenizer *pieces;   /* OPUS-MT: cuts the text; the ids are those of the pieces' spellings here */
     int32_t *ids_of_pieces;  /* and of each of them */
 
-    qkv_text source; /* the file, for saving; empty when it cannot be saved */
+    qkv_buffer source; /* the file, for saving; empty when it cannot be saved */
 };
 typedef struct qkv__pipeline qkv__pipeline;
 
@@ -192,7 +192,7 @@ qkv_status qkv__cut_added(const qkv_tokenizer *t, qkv__encoder *e, const qkv__ad
 
 /* Text to ids, without a template, added to out; and back, added to out. */
 qkv_status qkv__pipeline_encode(const qkv_tokenizer *t, const char *text, size_t length, bool specials, qkv_ids *out);
-qkv_status qkv__pipeline_decode(const qkv_tokenizer *t, const int32_t *ids, size_t n, bool skip_specials, qkv_text *out);
+qkv_status qkv__pipeline_decode(const qkv_tokenizer *t, const int32_t *ids, size_t n, bool skip_specials, qkv_buffer *out);
 
 /* One piece of e->now to ids. */
 qkv_status qkv__bpe_encode(const qkv_tokenizer *t, qkv__piece piece, qkv_ids *out);

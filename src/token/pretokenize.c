@@ -22,7 +22,7 @@ static qkv_status cut_by_kind(qkv__encoder *e, qkv__piece piece, bool (*is_kind)
     qkv_status status = QKV_OK;
     e->n_cuts = 0;
     for (size_t at = piece.begin, bytes; at < piece.end && !status; at += bytes) {
-        if (!is_kind(qkv_utf8_decode(e->now.text.data + at, piece.end - at, &bytes))) continue;
+        if (!is_kind(qkv_utf8_next(e->now.text.data + at, piece.end - at, &bytes))) continue;
         status = put_cut(e, done, at, false);
         if (!status) status = put_cut(e, at, at + bytes, true);
         done = at + bytes;
@@ -124,7 +124,7 @@ qkv_status qkv__fixed_length(const qkv__step *s, qkv__encoder *e, qkv__piece pie
     qkv_status status = QKV_OK;
     e->n_cuts = 0;
     for (size_t at = piece.begin, bytes; at < piece.end && !status; at += bytes) {
-        qkv_utf8_decode(e->now.text.data + at, piece.end - at, &bytes);
+        qkv_utf8_next(e->now.text.data + at, piece.end - at, &bytes);
         if (++n < s->start) continue;
         status = put_cut(e, begin, at + bytes, true);
         begin = at + bytes;
@@ -142,7 +142,7 @@ qkv_status qkv__whitespace(const qkv__step *s, qkv__encoder *e, qkv__piece piece
     int before = 0; /* 0: white space, 1: a word, 2: signs */
     qkv_status status = QKV_OK;
     for (size_t at = piece.begin, bytes; at < piece.end && !status; at += bytes) {
-        int32_t c = qkv_utf8_decode(e->now.text.data + at, piece.end - at, &bytes);
+        int32_t c = qkv_utf8_next(e->now.text.data + at, piece.end - at, &bytes);
         int kind = qkv__is_word(c) ? 1 : qkv__is_space(c) ? 0 : 2;
         if (kind != before) {
             status = qkv__traced_text_end(&e->next, begin, -1);
@@ -161,7 +161,7 @@ qkv_status qkv__bert_split(const qkv__step *s, qkv__encoder *e, qkv__piece piece
     size_t begin = e->next.text.length;
     qkv_status status = QKV_OK;
     for (size_t at = piece.begin, bytes; at < piece.end && !status; at += bytes) {
-        int32_t c = qkv_utf8_decode(e->now.text.data + at, piece.end - at, &bytes);
+        int32_t c = qkv_utf8_next(e->now.text.data + at, piece.end - at, &bytes);
         bool space = qkv__is_space(c), sign = qkv__is_punctuation(c);
         if (space || sign) status = qkv__traced_text_end(&e->next, begin, -1), begin = e->next.text.length;
         if (!space && !status) status = qkv__traced_text_copy(&e->next, &e->now, at, at + bytes);
@@ -179,7 +179,7 @@ qkv_status qkv__unicode_scripts(const qkv__step *s, qkv__encoder *e, qkv__piece 
     int before = 0;
     qkv_status status = QKV_OK;
     for (size_t at = piece.begin, bytes; at < piece.end && !status; at += bytes) {
-        int32_t c = qkv_utf8_decode(e->now.text.data + at, piece.end - at, &bytes);
+        int32_t c = qkv_utf8_next(e->now.text.data + at, piece.end - at, &bytes);
         int script = c == ' ' ? 0 : qkv__script(c);
         if (script && script != before) {
             status = qkv__traced_text_end(&e->next, begin, -1);

@@ -83,32 +83,32 @@ static size_t property_at(const char *at, const char **name, size_t *length)
 }
 
 /* A property with the characters that PCRE2 does not know yet. In brackets, what does not have it stays as it is. */
-static qkv_status put_property(const char *at, size_t bytes, const char *name, size_t length, bool in_class, qkv_text *out)
+static qkv_status put_property(const char *at, size_t bytes, const char *name, size_t length, bool in_class, qkv_buffer *out)
 {
     bool is_not = at[1] == 'P';
-    if (is_not && in_class) return qkv__text_put(out, at, bytes);
+    if (is_not && in_class) return qkv__buffer_put(out, at, bytes);
     const char *open = in_class ? "" : is_not ? "[^" : "[";
-    qkv_status status = qkv__text_put(out, open, strlen(open));
-    if (!status) status = qkv__text_put(out, "\\p", 2);
-    if (!status) status = qkv__text_put(out, at + 2, bytes - 2);
+    qkv_status status = qkv__buffer_put(out, open, strlen(open));
+    if (!status) status = qkv__buffer_put(out, "\\p", 2);
+    if (!status) status = qkv__buffer_put(out, at + 2, bytes - 2);
     if (!status) status = qkv__put_newer(name, length, out);
-    return status || in_class ? status : qkv__text_put(out, "]", 1);
+    return status || in_class ? status : qkv__buffer_put(out, "]", 1);
 }
 
 /* What stands for an escape; its properties are in brackets. */
-static qkv_status put_translated(const char *text, qkv_text *out)
+static qkv_status put_translated(const char *text, qkv_buffer *out)
 {
     qkv_status status = QKV_OK;
     const char *name;
     for (size_t bytes, length; *text && !status; text += bytes) {
         bytes = property_at(text, &name, &length);
         if (bytes) status = put_property(text, bytes, name, length, true, out);
-        else status = qkv__text_put(out, text, bytes = 1);
+        else status = qkv__buffer_put(out, text, bytes = 1);
     }
     return status;
 }
 
-static qkv_status translate_pattern(const char *name, const char *expression, qkv_text *out)
+static qkv_status translate_pattern(const char *name, const char *expression, qkv_buffer *out)
 {
     bool in_class = false;
     qkv_status status = QKV_OK;
@@ -126,7 +126,7 @@ static qkv_status translate_pattern(const char *name, const char *expression, qk
         if (at[0] == '[' && !in_class) in_class = true;
         else if (at[0] == ']') in_class = false;
         if (other) status = put_translated(other, out);
-        else status = qkv__text_put(out, at, at[0] == '\\' && at[1] ? 2 : 1);
+        else status = qkv__buffer_put(out, at, at[0] == '\\' && at[1] ? 2 : 1);
         at += at[0] == '\\' && at[1];
     }
     return status;
@@ -136,11 +136,11 @@ qkv__pattern *qkv__pattern_new(void)
 {
     int error;
     size_t place;
-    qkv_text text = { 0 };
+    qkv_buffer text = { 0 };
     qkv__pattern *p = qkv__alloc_zero(sizeof *p);
     qkv_status status = p ? translate_pattern("", pattern, &text) : QKV_MEMORY;
     if (!status) status = compile(p, text.data, 0, &error, &place);
-    qkv_text_free(&text);
+    qkv_buffer_free(&text);
     if (!status && p->code) return p;
     if (!status) qkv__fail(QKV_UNSUPPORTED, "PCRE2 was built without Unicode: text cannot be cut into words");
     qkv__pattern_free(p);
@@ -163,13 +163,13 @@ qkv__pattern *qkv__pattern_compile(const char *name, const char *expression)
 {
     int error = 0;
     size_t place = 0;
-    qkv_text text = { 0 };
+    qkv_buffer text = { 0 };
     qkv__pattern *p = qkv__alloc_zero(sizeof *p);
     qkv_status status = p ? translate_pattern(name, expression, &text) : QKV_MEMORY;
     if (!status)
         status = compile(p, text.data ? text.data : "", PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C, &error, &place);
     if (!status) status = refuse_pattern(name, p, error, place);
-    qkv_text_free(&text);
+    qkv_buffer_free(&text);
     if (!status) return p;
     qkv__pattern_free(p);
     return NULL;
@@ -194,7 +194,7 @@ void qkv__cut_begin(qkv__cutter *c, const char *text, size_t length)
 static size_t bad_bytes(const qkv__cutter *c)
 {
     size_t n = 0, bytes;
-    while (c->at + n < c->length && qkv_utf8_decode(c->text + c->at + n, c->length - c->at - n, &bytes) < 0) n += bytes;
+    while (c->at + n < c->length && qkv_utf8_next(c->text + c->at + n, c->length - c->at - n, &bytes) < 0) n += bytes;
     return n;
 }
 
@@ -218,7 +218,7 @@ qkv_status qkv__cut_next(qkv__cutter *c, const qkv__pattern *p, size_t *begin, s
     if (c->at == c->length) return QKV_OK;
     if (c->at == c->stretch_end) {
         c->stretch = c->at;
-        c->stretch_end = c->at + qkv_utf8_check(c->text + c->at, c->length - c->at);
+        c->stretch_end = c->at + qkv_utf8_valid(c->text + c->at, c->length - c->at);
     }
     if (c->at == c->stretch_end) *end = c->stretch = c->stretch_end = c->at + bad_bytes(c);
     else status = match(c, p, end);

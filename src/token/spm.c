@@ -172,18 +172,18 @@ static qkv_status read_piece(cursor c, size_t i, piece *p)
     if (c.status) return c.status;
     const char *wrong = NULL;
     if (!p->length) wrong = "it is empty";
-    else if (qkv_utf8_check((const char *)p->text, p->length) < p->length || memchr(p->text, 0, p->length))
+    else if (qkv_utf8_valid((const char *)p->text, p->length) < p->length || memchr(p->text, 0, p->length))
         wrong = "it is not UTF-8, or has a NUL";
     else if (!isfinite(p->score)) wrong = "its score is no finite number";
     else if (p->type < QKV__NORMAL || p->type > QKV__BYTE) wrong = "its type is unknown";
     return wrong ? qkv__fail(QKV_FORMAT, "%s: piece %zu: %s", c.path, i, wrong) : QKV_OK;
 }
 
-static qkv_status set_piece(const char *path, qkv_tokenizer *t, int32_t id, const piece *p, qkv_text *spelling)
+static qkv_status set_piece(const char *path, qkv_tokenizer *t, int32_t id, const piece *p, qkv_buffer *spelling)
 {
     bool special = p->type == QKV__CONTROL || p->type == QKV__UNKNOWN_PIECE;
-    qkv__text_clear(spelling);
-    qkv_status status = qkv__text_put(spelling, p->text, p->length);
+    qkv__buffer_clear(spelling);
+    qkv_status status = qkv__buffer_put(spelling, p->text, p->length);
     if (!status) status = qkv__tokenizer_set(t, id, spelling->data, special, special);
     if (status) return status;
     t->pipeline->types[id] = (unsigned char)p->type;
@@ -197,7 +197,7 @@ static qkv_status set_piece(const char *path, qkv_tokenizer *t, int32_t id, cons
 
 static qkv_status read_pieces(cursor c, qkv_tokenizer *t)
 {
-    qkv_text spelling = { 0 };
+    qkv_buffer spelling = { 0 };
     int32_t id = 0, twice = -1;
     for (field f; next_field(&c, &f);) {
         piece p;
@@ -205,7 +205,7 @@ static qkv_status read_pieces(cursor c, qkv_tokenizer *t)
         c.status = read_piece(inside(&c, &f), (size_t)id, &p);
         if (!c.status) c.status = set_piece(c.path, t, id++, &p, &spelling);
     }
-    qkv_text_free(&spelling);
+    qkv_buffer_free(&spelling);
     if (!c.status) c.status = qkv__tokenizer_sort(t, &twice);
     if (!c.status && twice >= 0)
         return qkv__fail(QKV_FORMAT, "%s: piece %d: \"%.200s\" is there twice", c.path, twice,
@@ -283,7 +283,7 @@ static qkv_status find_byte_pieces(const char *path, qkv_tokenizer *t)
     for (int byte = 0; byte < 256; byte++) {
         char spelling[QKV__BYTE_LENGTH + 1];
         qkv__spell_byte_token(byte, spelling);
-        int32_t id = qkv_tokenizer_find(t, spelling);
+        int32_t id = qkv_tokenizer_id(t, spelling);
         if (id < 0 || t->pipeline->types[id] != QKV__BYTE)
             return qkv__fail(QKV_FORMAT, "%s: trainer_spec.byte_fallback: there is no piece %s", path, spelling);
         t->pipeline->byte_ids[byte] = id;
@@ -320,10 +320,10 @@ static qkv_status add_word_split(qkv_tokenizer *t, bool suffix)
 
 static qkv_status add_decoder(qkv_tokenizer *t, const model *m)
 {
-    qkv_text surface = { 0 };
+    qkv_buffer surface = { 0 };
     qkv__step *s = qkv__steps_add(&t->pipeline->decoders);
-    qkv_status status = s ? qkv__text_put(&surface, m->unknown ? (const void *)m->unknown : " \xE2\x81\x87 ",
-                                          m->unknown ? m->unknown_size : 5)
+    qkv_status status = s ? qkv__buffer_put(&surface, m->unknown ? (const void *)m->unknown : " \xE2\x81\x87 ",
+                                            m->unknown ? m->unknown_size : 5)
                           : QKV_MEMORY;
     if (!status) {
         *s = (qkv__step){ .rewrite = qkv__decode_spm,
@@ -333,7 +333,7 @@ static qkv_status add_decoder(qkv_tokenizer *t, const model *m)
                           .remove_extra = m->before.remove_extra };
         if (!s->text) status = QKV_MEMORY;
     }
-    qkv_text_free(&surface);
+    qkv_buffer_free(&surface);
     return status;
 }
 

@@ -151,7 +151,7 @@ static int base64_value(char c)
 }
 
 /* FORMAT without a sentence for text that is none. */
-static qkv_status read_base64(const char *text, qkv_text *out)
+static qkv_status read_base64(const char *text, qkv_buffer *out)
 {
     size_t length = strlen(text);
     qkv_status status = length % 4 ? QKV_FORMAT : QKV_OK;
@@ -162,7 +162,7 @@ static qkv_status read_base64(const char *text, qkv_text *out)
         if (value < 0) return QKV_FORMAT;
         bits = bits << 6 | (unsigned)value;
         size_t have = i % 4; /* characters before this one in its group: 1, 2 and 3 complete a byte */
-        if (have) status = qkv__text_put(out, &(char){ (char)(bits >> (6 - 2 * have)) }, 1);
+        if (have) status = qkv__buffer_put(out, &(char){ (char)(bits >> (6 - 2 * have)) }, 1);
     }
     return status;
 }
@@ -171,7 +171,7 @@ static qkv_status read_precompiled(const place *p)
 {
     qkv__step *step;
     char name[512];
-    qkv_text bytes = { 0 };
+    qkv_buffer bytes = { 0 };
     const char *text = qkv__json_get_text(p->object, "precompiled_charsmap");
     if (!text) return malformed_step(p, "precompiled_charsmap", "a text is expected");
     if (!*text) return QKV_OK;
@@ -181,7 +181,7 @@ static qkv_status read_precompiled(const place *p)
     if (!status) status = add(p, qkv__precompiled, &step);
     if (!status && !(step->map = qkv__charsmap_new(name, (unsigned char *)bytes.data, bytes.length)))
         status = qkv_error_status();
-    qkv_text_free(&bytes);
+    qkv_buffer_free(&bytes);
     return status;
 }
 

@@ -34,7 +34,7 @@ void qkv_tokenizer_free(qkv_tokenizer *t)
     qkv__release(t->added, t->n_added * sizeof *t->added);
     qkv__pattern_free(t->pattern);
     qkv__pipeline_free(t->pipeline, t->n);
-    qkv_text_free(&t->pool);
+    qkv_buffer_free(&t->pool);
     qkv__release(t, sizeof *t);
 }
 
@@ -45,7 +45,7 @@ static bool read_spelled_bytes(const char *spelling, size_t length, char *to, si
     for (size_t at = 0, step = 1; at < length; at += step) {
         unsigned char c = (unsigned char)spelling[at];
         bool is_itself = c > ' ' && c < 0x7F;
-        int byte = is_itself ? c : qkv__character_to_byte(qkv_utf8_decode(spelling + at, length - at, &step));
+        int byte = is_itself ? c : qkv__character_to_byte(qkv_utf8_next(spelling + at, length - at, &step));
         if (is_itself) step = 1;
         if (byte < 0) return false;
         to[(*n)++] = (char)byte;
@@ -71,8 +71,7 @@ qkv_status qkv__tokenizer_set_bytes(qkv_tokenizer *t, int32_t id, const char *sp
     char *to = t->pool.data + t->pool.length; /* the spelling, a NUL, and its bytes where they differ */
     if (length) memcpy(to, spelling, length);
     to[length] = '\0';
-    bool is_spelled = !is_added && t->kind == QKV_TOKEN_BYTE_PAIRS &&
-                      read_spelled_bytes(spelling, length, to + length + 1, &bytes);
+    bool is_spelled = !is_added && t->kind == QKV_TOKEN_BPE && read_spelled_bytes(spelling, length, to + length + 1, &bytes);
     token.bytes = is_spelled ? token.spelling + length + 1 : token.spelling;
     token.bytes_length = is_spelled ? bytes : length;
     t->pool.length += length + 1 + (is_spelled ? bytes : 0);
@@ -280,7 +279,7 @@ int32_t qkv__walk_token(const qkv_tokenizer *t, const qkv__walk *w)
     return t->tokens[id].spelling_length == w->depth ? id : -1;
 }
 
-int32_t qkv_tokenizer_find(const qkv_tokenizer *t, const char *spelling)
+int32_t qkv_tokenizer_id(const qkv_tokenizer *t, const char *spelling)
 {
     return t && spelling ? qkv__tokenizer_find(t, spelling, strlen(spelling)) : -1;
 }
@@ -298,9 +297,9 @@ uint32_t qkv__tokenizer_rank(const qkv_tokenizer *t, int32_t left, int32_t right
     return QKV__NO_RANK;
 }
 
-qkv_token_kind qkv_tokenizer_kind(const qkv_tokenizer *t) { return t ? t->kind : QKV_TOKEN_BYTE_PAIRS; }
+qkv_token_kind qkv_tokenizer_kind(const qkv_tokenizer *t) { return t ? t->kind : QKV_TOKEN_BPE; }
 
-int32_t qkv_tokenizer_size(const qkv_tokenizer *t) { return t ? (int32_t)t->n : 0; }
+int32_t qkv_tokenizer_vocab_size(const qkv_tokenizer *t) { return t ? (int32_t)t->n : 0; }
 
 static bool has(const qkv_tokenizer *t, int32_t id) { return t && id >= 0 && (size_t)id < t->n; }
 
@@ -356,7 +355,7 @@ static qkv_status find_byte_tokens(qkv_tokenizer *t, const char *name)
     for (int byte = 0; byte < 256; byte++) {
         char spelling[QKV__SPELLED_MAX + 1];
         spelling[qkv__spell_byte(byte, spelling)] = '\0';
-        t->byte_ids[byte] = qkv_tokenizer_find(t, spelling);
+        t->byte_ids[byte] = qkv_tokenizer_id(t, spelling);
         if (t->byte_ids[byte] < 0)
             return qkv__fail(QKV_UNSUPPORTED, "%s: model.vocab has no token \"%s\" for byte 0x%02X", name, spelling, byte);
         if (t->tokens[t->byte_ids[byte]].is_special)
@@ -410,6 +409,6 @@ static qkv_status finish_byte_pairs(qkv_tokenizer *t, const char *name)
 
 qkv_status qkv__tokenizer_finish(qkv_tokenizer *t, const char *name)
 {
-    qkv_status status = t->kind == QKV_TOKEN_BYTE_PAIRS ? finish_byte_pairs(t, name) : QKV_OK;
+    qkv_status status = t->kind == QKV_TOKEN_BPE ? finish_byte_pairs(t, name) : QKV_OK;
     return status ? status : list_added(t);
 }

@@ -36,7 +36,7 @@ struct qkv_tokenizer {
     struct qkv__pipeline *pipeline; /* what text goes through, of a published tokenizer; NULL for the kinds that are trained */
     qkv__token *tokens;
     size_t n;
-    qkv_text pool;
+    qkv_buffer pool;
     qkv__merge *merges; /* by rank */
     size_t n_merges;
     bool prefix_space, whole_text; /* whole_text: text is one word, the pattern is not used */
@@ -85,8 +85,8 @@ qkv_status qkv__tokenizer_save_framed(const qkv_tokenizer *t, const char *path, 
 
 /* The bytes of its tokenizer.json in *out, which was empty; free it after an error too. Reading them gives it back, and `name`
  * starts the sentences of errors. As qkv_tokenizer_save() and qkv_tokenizer_load(). */
-qkv_status qkv__tokenizer_write(const qkv_tokenizer *t, qkv_text *out);
-qkv_tokenizer *qkv__tokenizer_read(const char *name, const qkv_text *text);
+qkv_status qkv__tokenizer_write(const qkv_tokenizer *t, qkv_buffer *out);
+qkv_tokenizer *qkv__tokenizer_read(const char *name, const qkv_buffer *text);
 
 /* The rank of merging left and right, or QKV__NO_RANK. */
 uint32_t qkv__tokenizer_rank(const qkv_tokenizer *t, int32_t left, int32_t right);

@@ -21,11 +21,11 @@ static bool ends_with(const char *text, const char *end)
 /* The path with its last `cut` bytes replaced. qkv__release_text() it; NULL with the error set. */
 static char *beside(const char *path, size_t cut, const char *name)
 {
-    qkv_text text = { 0 };
+    qkv_buffer text = { 0 };
     char *copy = NULL;
-    if (!qkv__text_put(&text, path, strlen(path) - cut) && !qkv__text_put(&text, name, strlen(name)))
+    if (!qkv__buffer_put(&text, path, strlen(path) - cut) && !qkv__buffer_put(&text, name, strlen(name)))
         copy = qkv__copy_text(text.data);
-    qkv_text_free(&text);
+    qkv_buffer_free(&text);
     return copy;
 }
 
@@ -55,7 +55,7 @@ static qkv_status read_config(const char *path, qkv__json_doc *config)
 static qkv_tokenizer *from_description(const char *path, qkv__json_writer *w)
 {
     qkv_tokenizer *t = w->status ? NULL : qkv__tokenizer_from_json(path, w->text, w->length);
-    qkv_status status = t && t->pipeline ? qkv__text_put(&t->pipeline->source, w->text, w->length) : QKV_OK;
+    qkv_status status = t && t->pipeline ? qkv__buffer_put(&t->pipeline->source, w->text, w->length) : QKV_OK;
     qkv__json_writer_free(w);
     if (!status) return t;
     qkv_tokenizer_free(t);
@@ -131,7 +131,7 @@ static qkv_status next_line(const char *path, const qkv__bytes *file, size_t *at
     *length = end ? (size_t)(end - text) : file->size - *at;
     *at += *length + (end != NULL);
     if (*length && text[*length - 1] == '\r') --*length;
-    if (qkv_utf8_check(text, *length) == *length && !memchr(text, '\0', *length)) return QKV_OK;
+    if (qkv_utf8_valid(text, *length) == *length && !memchr(text, '\0', *length)) return QKV_OK;
     return qkv__fail(QKV_FORMAT, "%s: line %lld: it is not UTF-8, or has a NUL", path, (long long)number);
 }
 
@@ -268,7 +268,7 @@ static void describe_bert(const qkv_tokenizer *lines, const qkv__json_value *con
                       { 0 },
                       5 };
     bool lower = qkv__flag(config, "do_lower_case", true);
-    for (int i = 0; i < k.n; i++) k.ids[i] = qkv_tokenizer_find(lines, k.names[i]);
+    for (int i = 0; i < k.n; i++) k.ids[i] = qkv_tokenizer_id(lines, k.names[i]);
     qkv__json_open_object(w, NULL);
     put_added_tokens(w, &k);
     qkv__json_open_object(w, "normalizer");
@@ -326,8 +326,7 @@ static qkv_status read_spm_template(const char *path, qkv_tokenizer *t)
     bool first = qkv__flag(config.top, "add_bos_token", class && !strncmp(class, "Llama", 5));
     bool last = qkv__flag(config.top, "add_eos_token", class && !strncmp(class, "T5", 2));
     t->pipeline->template_is_said = class || qkv__json_get(config.top, "add_bos_token");
-    int32_t begin = first ? qkv_tokenizer_find(t, QKV_SPECIAL_START) : -1,
-            end = last ? qkv_tokenizer_find(t, QKV_SPECIAL_END) : -1;
+    int32_t begin = first ? qkv_tokenizer_id(t, QKV_SPECIAL_START) : -1, end = last ? qkv_tokenizer_id(t, QKV_SPECIAL_END) : -1;
     for (int two = 0; two < 2 && !status; two++) {
         qkv__template *f = two ? &t->pipeline->pair : &t->pipeline->single;
         for (int k = 0; k <= two && !status; k++) {
@@ -371,12 +370,12 @@ static qkv_tokenizer *load_json(const char *path, const qkv__bytes *file)
     qkv_tokenizer *t = is_vocabulary(path, file) ? load_byte_pairs(path, file)
                                                  : qkv__tokenizer_from_json(path, (const char *)file->data, file->size);
     if (!t || !t->pipeline || t->pipeline->source.length) return t;
-    if (!qkv__text_put(&t->pipeline->source, file->data, file->size)) return t;
+    if (!qkv__buffer_put(&t->pipeline->source, file->data, file->size)) return t;
     qkv_tokenizer_free(t);
     return NULL;
 }
 
-qkv_tokenizer *qkv__tokenizer_read(const char *name, const qkv_text *text)
+qkv_tokenizer *qkv__tokenizer_read(const char *name, const qkv_buffer *text)
 {
     return load_json(name, &(qkv__bytes){ .data = (unsigned char *)text->data, .size = text->length });
 }

@@ -7,12 +7,12 @@
 
 static char *path_of(const char *folder, const char *name)
 {
-    qkv_text text = { 0 };
+    qkv_buffer text = { 0 };
     char *copy = NULL;
-    if (!qkv__text_put(&text, folder, strlen(folder)) && !qkv__text_put(&text, "/", 1) &&
-        !qkv__text_put(&text, name, strlen(name)))
+    if (!qkv__buffer_put(&text, folder, strlen(folder)) && !qkv__buffer_put(&text, "/", 1) &&
+        !qkv__buffer_put(&text, name, strlen(name)))
         copy = qkv__copy_text(text.data);
-    qkv_text_free(&text);
+    qkv_buffer_free(&text);
     return copy;
 }
 
@@ -69,7 +69,7 @@ typedef struct numbered {
 static qkv_status read_tokens(const numbered *v, qkv_tokenizer *t, size_t *n)
 {
     qkv__json_pull p;
-    qkv_text spelling = { 0 };
+    qkv_buffer spelling = { 0 };
     qkv_status status = QKV_OK;
     qkv__json_pull_begin(&p, &v->source);
     if (qkv__json_next(&p) != QKV__JSON_OBJECT && !p.status)
@@ -77,13 +77,13 @@ static qkv_status read_tokens(const numbered *v, qkv_tokenizer *t, size_t *n)
     qkv__json_enter(&p);
     for (*n = 0; !status && qkv__json_next(&p); ++*n) {
         if (!t) continue;
-        qkv__text_clear(&spelling);
+        qkv__buffer_clear(&spelling);
         bool is_whole = p.type == QKV__JSON_INT;
-        status = qkv__text_put(&spelling, p.key, p.key_length);
+        status = qkv__buffer_put(&spelling, p.key, p.key_length);
         if (!status) status = set_token(v->source.name, t, spelling.data, is_whole, p.whole);
     }
     if (!status) qkv__json_next(&p); /* the file ends here */
-    qkv_text_free(&spelling);
+    qkv_buffer_free(&spelling);
     qkv_status pulled = qkv__json_pull_end(&p);
     return status ? status : pulled;
 }
@@ -114,7 +114,7 @@ static qkv_status set_tokens(const numbered *v, qkv_tokenizer *t, const char *li
         return qkv__fail(QKV_FORMAT, "%s: token %zu of \"additional_special_tokens\" is no new code of a language", list,
                          (size_t)twice - v->n);
     if (twice >= 0) return qkv__refuse_repeated(v->source.name, qkv__tokenizer_spelling(t, twice));
-    t->unknown = qkv_tokenizer_find(t, QKV_SPECIAL_UNKNOWN);
+    t->unknown = qkv_tokenizer_id(t, QKV_SPECIAL_UNKNOWN);
     return t->unknown >= 0 ? QKV_OK : qkv__fail(QKV_FORMAT, "%s: it has no " QKV_SPECIAL_UNKNOWN, v->source.name);
 }
 
@@ -125,7 +125,7 @@ static qkv_status number_pieces(qkv_tokenizer *t)
     int32_t *ids = t->pipeline->ids_of_pieces = qkv__alloc(pieces->n * sizeof *ids);
     if (!ids) return QKV_MEMORY;
     for (size_t i = 0; i < pieces->n; i++) {
-        int32_t id = qkv_tokenizer_find(t, qkv__tokenizer_spelling(pieces, (int32_t)i));
+        int32_t id = qkv_tokenizer_id(t, qkv__tokenizer_spelling(pieces, (int32_t)i));
         ids[i] = id < 0 ? t->unknown : id;
     }
     return QKV_OK;
@@ -147,7 +147,7 @@ static qkv_status add_decoders(qkv__pipeline *p)
 
 static qkv_status add_end(qkv_tokenizer *t)
 {
-    int32_t end = qkv_tokenizer_find(t, QKV_SPECIAL_END);
+    int32_t end = qkv_tokenizer_id(t, QKV_SPECIAL_END);
     qkv__template *frames[] = { &t->pipeline->single, &t->pipeline->pair };
     qkv_status status = QKV_OK;
     for (int i = 0; i < 2 && !status; i++) {

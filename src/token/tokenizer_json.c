@@ -112,7 +112,7 @@ static const struct {
     qkv__model_kind model;
     bool (*fits[4])(const qkv__json_value *part);
 } trained[] = {
-    [QKV_TOKEN_BYTE_PAIRS] = { QKV__BPE, { qkv__is_null, is_byte_level, is_byte_level_or_null, is_byte_level_or_null } },
+    [QKV_TOKEN_BPE] = { QKV__BPE, { qkv__is_null, is_byte_level, is_byte_level_or_null, is_byte_level_or_null } },
     [QKV_TOKEN_WORDS] = { QKV__WORD_LEVEL, { is_lowercase, is_whitespace_split, qkv__is_null, qkv__is_null } },
     [QKV_TOKEN_CHARACTERS] = { QKV__WORD_LEVEL, { qkv__is_null, is_character_split, qkv__is_null, is_fuse_or_null } },
     [QKV_TOKEN_WORDPUNCT] = { QKV__WORD_LEVEL, { is_lowercase, is_bert_split, qkv__is_null, qkv__is_null } },
@@ -195,7 +195,7 @@ static bool next_token(const json_file *f, vocab_reader *r)
 /* Only for texts in f->names. */
 static bool is_in_vocab(const json_file *f, const char *text)
 {
-    int32_t at = text && f->names.n ? qkv_tokenizer_find(f->names.spellings, text) : -1;
+    int32_t at = text && f->names.n ? qkv_tokenizer_id(f->names.spellings, text) : -1;
     return at >= 0 && f->names.ids[at] >= 0;
 }
 
@@ -256,7 +256,7 @@ static qkv_token_kind kind_of(const json_file *f)
     static const char *const parts[] = { "normalizer", "pre_tokenizer", "post_processor", "decoder" };
     bool has_affix = has_text(f->model, "continuing_subword_prefix") || has_text(f->model, "end_of_word_suffix");
     bool plain = !qkv__flag(f->model, "ignore_merges", false) && !(f->kind == QKV__BPE && has_affix);
-    for (int kind = QKV_TOKEN_BYTE_PAIRS; kind < QKV_TOKEN_PUBLISHED && plain; kind++) {
+    for (int kind = QKV_TOKEN_BPE; kind < QKV_TOKEN_PUBLISHED && plain; kind++) {
         bool fits = trained[kind].model == f->kind;
         for (int i = 0; i < 4 && fits; i++) fits = trained[kind].fits[i](qkv__json_get(f->top, parts[i]));
         if (fits && added_are_plain(f, qkv__has_lower_words((qkv_token_kind)kind))) return (qkv_token_kind)kind;
@@ -353,22 +353,22 @@ static qkv_status read_added(const json_file *f, qkv_tokenizer *t)
 }
 
 /* "left right" or ["left", "right"]; both end up in text, the right one from *cut on. */
-static qkv_status split_merge(const json_file *f, qkv__json_pull *p, size_t i, qkv_text *text, size_t *cut)
+static qkv_status split_merge(const json_file *f, qkv__json_pull *p, size_t i, qkv_buffer *text, size_t *cut)
 {
     qkv_status status = QKV_OK;
     bool ok = false;
-    qkv__text_clear(text);
+    qkv__buffer_clear(text);
     if (p->type == QKV__JSON_STRING) {
         const char *space = memchr(p->text, ' ', p->length), *end = p->text + p->length;
         ok = space && !memchr(space + 1, ' ', (size_t)(end - space) - 1);
-        if (ok) status = qkv__text_put(text, p->text, *cut = (size_t)(space - p->text));
-        if (ok && !status) status = qkv__text_put(text, space + 1, (size_t)(end - space) - 1);
+        if (ok) status = qkv__buffer_put(text, p->text, *cut = (size_t)(space - p->text));
+        if (ok && !status) status = qkv__buffer_put(text, space + 1, (size_t)(end - space) - 1);
     } else if (p->type == QKV__JSON_ARRAY) {
         qkv__json_enter(p);
         ok = qkv__json_next(p) == QKV__JSON_STRING;
-        if (ok) status = qkv__text_put(text, p->text, *cut = p->length);
+        if (ok) status = qkv__buffer_put(text, p->text, *cut = p->length);
         ok = ok && qkv__json_next(p) == QKV__JSON_STRING;
-        if (ok && !status) status = qkv__text_put(text, p->text, p->length);
+        if (ok && !status) status = qkv__buffer_put(text, p->text, p->length);
         ok = ok && !qkv__json_next(p);
     }
     if (ok || p->status) return p->status ? p->status : status;
@@ -385,7 +385,7 @@ static int32_t find_made(const qkv_tokenizer *t, size_t i, const char *spelling,
 }
 
 /* What both make is spelled by both, without the sign that the right one continues a word. */
-static qkv_status read_merge(const json_file *f, qkv_tokenizer *t, qkv__json_pull *p, size_t i, qkv_text *text)
+static qkv_status read_merge(const json_file *f, qkv_tokenizer *t, qkv__json_pull *p, size_t i, qkv_buffer *text)
 {
     qkv__merge *m = &t->merges[i];
     size_t cut = 0, sign = t->pipeline && t->pipeline->prefix ? strlen(t->pipeline->prefix) : 0;
@@ -408,11 +408,11 @@ static qkv_status read_merge(const json_file *f, qkv_tokenizer *t, qkv__json_pul
 static qkv_status read_merges(const json_file *f, qkv_tokenizer *t)
 {
     qkv__json_pull p;
-    qkv_text text = { 0 };
+    qkv_buffer text = { 0 };
     qkv_status status = QKV_OK;
     qkv__json_pull_table(&p, &f->source, f->merges);
     for (size_t i = 0; i < t->n_merges && !status && qkv__json_next(&p); i++) status = read_merge(f, t, &p, i, &text);
-    qkv_text_free(&text);
+    qkv_buffer_free(&text);
     qkv_status pulled = qkv__json_pull_end(&p);
     return status ? status : pulled;
 }
@@ -430,7 +430,7 @@ static qkv_status read_unknown(const json_file *f, qkv_tokenizer *t)
     }
     if (!token && f->kind == QKV__BPE) return QKV_OK;
     if (!token) return qkv__malformed(f->path, "model.unk_token", "a token is expected");
-    t->unknown = f->kind == QKV__BPE || is_in_vocab(f, token) ? qkv_tokenizer_find(t, token) : -1;
+    t->unknown = f->kind == QKV__BPE || is_in_vocab(f, token) ? qkv_tokenizer_id(t, token) : -1;
     return t->unknown >= 0 ? QKV_OK : qkv__malformed(f->path, "model.unk_token", "it is not in model.vocab");
 }
 
@@ -482,7 +482,7 @@ static void find_fallback_bytes(qkv_tokenizer *t)
     for (int byte = 0; byte < 256; byte++) {
         char spelling[QKV__BYTE_LENGTH + 1];
         qkv__spell_byte_token(byte, spelling);
-        t->pipeline->byte_ids[byte] = qkv_tokenizer_find(t, spelling);
+        t->pipeline->byte_ids[byte] = qkv_tokenizer_id(t, spelling);
     }
 }
 

@@ -67,7 +67,7 @@ static bool merges_need_pairs(const qkv_tokenizer *t)
 static void put_merges(qkv__json_writer *w, const qkv_tokenizer *t)
 {
     bool pairs = merges_need_pairs(t);
-    qkv_text both = { 0 };
+    qkv_buffer both = { 0 };
     qkv__json_open_array(w, "merges");
     for (size_t i = 0; i < t->n_merges && !w->status; i++) {
         const char *left = qkv__tokenizer_spelling(t, t->merges[i].left);
@@ -80,14 +80,14 @@ static void put_merges(qkv__json_writer *w, const qkv_tokenizer *t)
             end_type(w);
             continue;
         }
-        qkv__text_clear(&both);
-        w->status = qkv__text_put(&both, left, strlen(left));
-        if (!w->status) w->status = qkv__text_put(&both, " ", 1);
-        if (!w->status) w->status = qkv__text_put(&both, right, strlen(right));
+        qkv__buffer_clear(&both);
+        w->status = qkv__buffer_put(&both, left, strlen(left));
+        if (!w->status) w->status = qkv__buffer_put(&both, " ", 1);
+        if (!w->status) w->status = qkv__buffer_put(&both, right, strlen(right));
         if (!w->status) qkv__json_put_string(w, NULL, both.data, both.length);
     }
     qkv__json_close(w);
-    qkv_text_free(&both);
+    qkv_buffer_free(&both);
 }
 
 static void put_unknown(qkv__json_writer *w, const qkv_tokenizer *t)
@@ -150,7 +150,7 @@ static void put_tokenizer(qkv__json_writer *w, const qkv_tokenizer *t, const cha
     qkv__json_put_null(w, "truncation");
     qkv__json_put_null(w, "padding");
     put_added(w, t);
-    if (t->kind == QKV_TOKEN_BYTE_PAIRS) put_bpe(w, t, around);
+    if (t->kind == QKV_TOKEN_BPE) put_bpe(w, t, around);
     else put_word_level(w, t, around);
     qkv__json_close(w);
 }
@@ -159,25 +159,25 @@ bool qkv__tokenizer_is_json(const qkv_tokenizer *t) { return !t->pipeline || t->
 
 qkv_status qkv_tokenizer_save(const qkv_tokenizer *t, const char *path) { return qkv__tokenizer_save_framed(t, path, "null"); }
 
-static qkv_status write_framed(const qkv_tokenizer *t, const char *name, const char *post_processor, qkv_text *out)
+static qkv_status write_framed(const qkv_tokenizer *t, const char *name, const char *post_processor, qkv_buffer *out)
 {
     qkv__json_writer w = { .style = QKV__JSON_LINES, .long_escapes = true, .wraps_empty = true };
     if (!qkv__tokenizer_is_json(t))
         return qkv__fail(QKV_UNSUPPORTED, "%s: a SentencePiece tokenizer cannot be written as a tokenizer.json", name);
-    if (t->pipeline) return qkv__text_put(out, t->pipeline->source.data, t->pipeline->source.length);
+    if (t->pipeline) return qkv__buffer_put(out, t->pipeline->source.data, t->pipeline->source.length);
     put_tokenizer(&w, t, post_processor);
-    *out = (qkv_text){ w.text, w.length, w.capacity };
-    return w.status ? w.status : qkv__text_put(out, "\n", 1);
+    *out = (qkv_buffer){ w.text, w.length, w.capacity };
+    return w.status ? w.status : qkv__buffer_put(out, "\n", 1);
 }
 
-qkv_status qkv__tokenizer_write(const qkv_tokenizer *t, qkv_text *out) { return write_framed(t, "tokenizer", "null", out); }
+qkv_status qkv__tokenizer_write(const qkv_tokenizer *t, qkv_buffer *out) { return write_framed(t, "tokenizer", "null", out); }
 
 qkv_status qkv__tokenizer_save_framed(const qkv_tokenizer *t, const char *path, const char *post_processor)
 {
-    qkv_text text = { 0 };
+    qkv_buffer text = { 0 };
     if (!t || !path) return qkv__fail(QKV_USAGE, "tokenizer: tokenizer or path is NULL");
     qkv_status status = write_framed(t, path, post_processor, &text);
     if (!status) status = qkv_file_write(path, text.data, text.length);
-    qkv_text_free(&text);
+    qkv_buffer_free(&text);
     return status;
 }

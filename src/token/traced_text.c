@@ -8,13 +8,13 @@
 
 void qkv__traced_text_clear(qkv__traced_text *d)
 {
-    qkv__text_clear(&d->text);
+    qkv__buffer_clear(&d->text);
     d->n = 0;
 }
 
 void qkv__traced_text_free(qkv__traced_text *d)
 {
-    qkv_text_free(&d->text);
+    qkv_buffer_free(&d->text);
     qkv__release(d->from, d->from_bytes);
     qkv__release(d->pieces, d->pieces_bytes);
     *d = (qkv__traced_text){ 0 };
@@ -32,7 +32,7 @@ qkv_status qkv__traced_text_put(qkv__traced_text *d, const void *bytes, size_t s
 {
     size_t at = d->text.length;
     qkv_status status = make_room_for_text(d, size);
-    if (!status) status = qkv__text_put(&d->text, bytes, size);
+    if (!status) status = qkv__buffer_put(&d->text, bytes, size);
     for (size_t i = 0; i < size && !status; i++) d->from[at + i] = from;
     return status;
 }
@@ -47,7 +47,7 @@ qkv_status qkv__traced_text_copy(qkv__traced_text *d, const qkv__traced_text *ot
 {
     size_t at = d->text.length, size = end - begin;
     qkv_status status = make_room_for_text(d, size);
-    if (!status) status = qkv__text_put(&d->text, other->text.data + begin, size);
+    if (!status) status = qkv__buffer_put(&d->text, other->text.data + begin, size);
     if (!status && size) memcpy(d->from + at, other->from + begin, size * sizeof *d->from);
     return status;
 }

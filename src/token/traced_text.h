@@ -16,7 +16,7 @@ typedef struct qkv__piece {
 } qkv__piece;
 
 typedef struct qkv__traced_text {
-    qkv_text text;
+    qkv_buffer text;
     qkv__range *from; /* of each byte */
     qkv__piece *pieces;
     size_t n;    /* pieces */

@@ -14,22 +14,22 @@ qkv_status qkv__add_special(qkv__bag *tokens, const char *special)
     size_t number, n = tokens->n;
     if (!special || !*special) return qkv__fail(QKV_USAGE, "tokenizer: a special token is empty");
     size_t length = strlen(special);
-    if (qkv_utf8_check(special, length) < length) return qkv__fail(QKV_USAGE, "tokenizer: a special token is not UTF-8");
+    if (qkv_utf8_valid(special, length) < length) return qkv__fail(QKV_USAGE, "tokenizer: a special token is not UTF-8");
     if (qkv__bag_number(tokens, special, length, &number)) return QKV_MEMORY;
     return number == n ? QKV_OK : qkv__fail(QKV_USAGE, "tokenizer: the special token \"%.200s\" is given twice", special);
 }
 
 static qkv_status set_tokens(qkv_tokenizer *t, const qkv__bag *tokens, size_t n_specials)
 {
-    qkv_text spelling = { 0 };
+    qkv_buffer spelling = { 0 };
     qkv_status status = QKV_OK;
     for (size_t i = 0; i < tokens->n && !status; i++) {
         bool special = i < n_specials;
-        qkv__text_clear(&spelling);
-        status = qkv__text_put(&spelling, tokens->text.data + tokens->words[i].start, tokens->words[i].length);
+        qkv__buffer_clear(&spelling);
+        status = qkv__buffer_put(&spelling, tokens->text.data + tokens->words[i].start, tokens->words[i].length);
         if (!status) status = qkv__tokenizer_set(t, (int32_t)i, spelling.data, special, special);
     }
-    qkv_text_free(&spelling);
+    qkv_buffer_free(&spelling);
     return status;
 }
 
@@ -42,7 +42,7 @@ qkv_tokenizer *qkv__make_tokenizer(qkv_token_kind kind, const qkv__bag *tokens, 
     if (n_merges) memcpy(t->merges, merges, n_merges * sizeof *merges);
     qkv_status status = set_tokens(t, tokens, n_specials);
     if (!status) status = qkv__tokenizer_sort(t, &twice);
-    if (!status && kind != QKV_TOKEN_BYTE_PAIRS) t->unknown = qkv_tokenizer_find(t, QKV_SPECIAL_UNKNOWN);
+    if (!status && kind != QKV_TOKEN_BPE) t->unknown = qkv_tokenizer_id(t, QKV_SPECIAL_UNKNOWN);
     if (!status && !qkv__tokenizer_finish(t, "tokenizer")) return t;
     qkv_tokenizer_free(t);
     return NULL;
@@ -50,7 +50,7 @@ qkv_tokenizer *qkv__make_tokenizer(qkv_token_kind kind, const qkv__bag *tokens, 
 
 /* ---- training ---- */
 
-static void add_defaults(qkv_bpe_opts *o)
+static void add_defaults(qkv_tokenizer_opts *o)
 {
     static const char *const specials[] = { QKV_SPECIALS };
     if (!o->vocabulary) o->vocabulary = DEFAULT_SIZE;
@@ -59,12 +59,12 @@ static void add_defaults(qkv_bpe_opts *o)
     else if (!o->n_specials) o->specials = specials, o->n_specials = 4;
 }
 
-qkv_tokenizer *qkv_tokenizer_train(const qkv_word_counts *w, const qkv_bpe_opts *opts)
+qkv_tokenizer *qkv_tokenizer_train(const qkv_word_counts *w, const qkv_tokenizer_opts *opts)
 {
-    qkv_bpe_opts o;
+    qkv_tokenizer_opts o;
     if (QKV__READ_OPTIONS(&o, n_specials, opts, "tokenizer")) return NULL;
     add_defaults(&o);
     if (!w || (o.n_specials && !o.specials) || o.n_specials > INT32_MAX - 256 || o.min_count < 1)
         return qkv__fail(QKV_USAGE, "tokenizer: words or special tokens are NULL, or min_count is negative"), NULL;
-    return w->kind == QKV_TOKEN_BYTE_PAIRS ? qkv__train_byte_pairs(&w->bag, &o) : qkv__train_units(w->kind, &w->bag, &o);
+    return w->kind == QKV_TOKEN_BPE ? qkv__train_byte_pairs(&w->bag, &o) : qkv__train_units(w->kind, &w->bag, &o);
 }

@@ -6,8 +6,8 @@
 #include "word_counts.h"
 
 /* Both take options without defaults to fill in. NULL with the error set. */
-qkv_tokenizer *qkv__train_byte_pairs(const qkv__bag *words, const qkv_bpe_opts *o);
-qkv_tokenizer *qkv__train_units(qkv_token_kind kind, const qkv__bag *words, const qkv_bpe_opts *o);
+qkv_tokenizer *qkv__train_byte_pairs(const qkv__bag *words, const qkv_tokenizer_opts *o);
+qkv_tokenizer *qkv__train_units(qkv_token_kind kind, const qkv__bag *words, const qkv_tokenizer_opts *o);
 
 /* Adds the next special token to the spellings, which are numbered by id. USAGE, MEMORY. */
 qkv_status qkv__add_special(qkv__bag *tokens, const char *special);

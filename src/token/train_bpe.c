@@ -258,11 +258,11 @@ static qkv_status merge_everywhere(trainer *r, size_t number, int32_t made)
 static qkv_status spell(trainer *r, const pair *p, size_t *id)
 {
     const qkv__word_count *a = &r->tokens.words[p->left], *b = &r->tokens.words[p->right];
-    qkv_text both = { 0 };
-    qkv_status status = qkv__text_put(&both, r->tokens.text.data + a->start, a->length);
-    if (!status) status = qkv__text_put(&both, r->tokens.text.data + b->start, b->length);
+    qkv_buffer both = { 0 };
+    qkv_status status = qkv__buffer_put(&both, r->tokens.text.data + a->start, a->length);
+    if (!status) status = qkv__buffer_put(&both, r->tokens.text.data + b->start, b->length);
     if (!status) status = qkv__bag_number(&r->tokens, both.data, both.length, id);
-    qkv_text_free(&both);
+    qkv_buffer_free(&both);
     return status;
 }
 
@@ -299,7 +299,7 @@ static qkv_status learn_merges(trainer *r, size_t size)
 static qkv_status add_special(trainer *r, const char *special)
 {
     size_t bytes, length = special ? strlen(special) : 0;
-    int32_t c = qkv_utf8_decode(special, length, &bytes);
+    int32_t c = qkv_utf8_next(special, length, &bytes);
     if (bytes == length && qkv__character_to_byte(c) >= 0)
         return qkv__fail(QKV_USAGE, "tokenizer: the special token \"%s\" is the spelling of a byte", special);
     return qkv__add_special(&r->tokens, special);
@@ -317,7 +317,7 @@ static qkv_status add_bytes(trainer *r, int32_t byte_ids[256])
     return QKV_OK;
 }
 
-static qkv_status train_merges(trainer *r, const qkv_bpe_opts *o)
+static qkv_status train_merges(trainer *r, const qkv_tokenizer_opts *o)
 {
     int32_t byte_ids[256];
     qkv_status status = QKV_OK;
@@ -331,12 +331,12 @@ static qkv_status train_merges(trainer *r, const qkv_bpe_opts *o)
     return status ? status : learn_merges(r, (size_t)o->vocabulary);
 }
 
-qkv_tokenizer *qkv__train_byte_pairs(const qkv__bag *words, const qkv_bpe_opts *o)
+qkv_tokenizer *qkv__train_byte_pairs(const qkv__bag *words, const qkv_tokenizer_opts *o)
 {
     trainer r = { .bag = words, .min_count = o->min_count };
     qkv_tokenizer *t = train_merges(&r, o)
                            ? NULL
-                           : qkv__make_tokenizer(QKV_TOKEN_BYTE_PAIRS, &r.tokens, r.n_specials, r.merges.items, r.merges.n);
+                           : qkv__make_tokenizer(QKV_TOKEN_BPE, &r.tokens, r.n_specials, r.merges.items, r.merges.n);
     free_trainer(&r);
     return t;
 }

@@ -16,7 +16,7 @@ static int by_count(const void *a, const void *b, void *bag)
 
 /* Adds the words that occur min_count times or more, up to size tokens. One that is spelled like a special token has a number
  * already; one with a NUL cannot be spelled. */
-static qkv_status add_frequent_words(qkv__bag *tokens, const qkv__bag *words, size_t *order, const qkv_bpe_opts *o)
+static qkv_status add_frequent_words(qkv__bag *tokens, const qkv__bag *words, size_t *order, const qkv_tokenizer_opts *o)
 {
     size_t n = 0, number;
     for (size_t i = 0; i < words->n; i++) {
@@ -31,7 +31,7 @@ static qkv_status add_frequent_words(qkv__bag *tokens, const qkv__bag *words, si
     return QKV_OK;
 }
 
-static qkv_status add_specials(qkv__bag *tokens, const qkv_bpe_opts *o)
+static qkv_status add_specials(qkv__bag *tokens, const qkv_tokenizer_opts *o)
 {
     bool has_unknown = false;
     if (o->vocabulary < o->n_specials)
@@ -46,7 +46,7 @@ static qkv_status add_specials(qkv__bag *tokens, const qkv_bpe_opts *o)
     return qkv__fail(QKV_USAGE, "tokenizer: words and characters need the special token " QKV_SPECIAL_UNKNOWN);
 }
 
-qkv_tokenizer *qkv__train_units(qkv_token_kind kind, const qkv__bag *words, const qkv_bpe_opts *o)
+qkv_tokenizer *qkv__train_units(qkv_token_kind kind, const qkv__bag *words, const qkv_tokenizer_opts *o)
 {
     qkv__bag tokens = { 0 };
     size_t *order = qkv__alloc(words->n * sizeof *order);

@@ -102,7 +102,7 @@ static bool has_category(utf8proc_category_t c, const char *category, size_t len
     return length && length <= 2 && !memcmp(names + 2 * (size_t)c, category, length);
 }
 
-qkv_status qkv__put_newer(const char *category, size_t length, qkv_text *out)
+qkv_status qkv__put_newer(const char *category, size_t length, qkv_buffer *out)
 {
     qkv_status status = QKV_OK;
     if (pcre2_is_newest()) return QKV_OK;
@@ -110,7 +110,7 @@ qkv_status qkv__put_newer(const char *category, size_t length, qkv_text *out)
         char range[48];
         if (!has_category((utf8proc_category_t)newer[i].value, category, length)) continue;
         int n = snprintf(range, sizeof range, "\\x{%X}-\\x{%X}", (unsigned)newer[i].first, (unsigned)newer[i].last);
-        status = qkv__text_put(out, range, (size_t)n);
+        status = qkv__buffer_put(out, range, (size_t)n);
     }
     return status;
 }

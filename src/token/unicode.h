@@ -20,6 +20,6 @@ bool qkv__came_after(int32_t c, int version);
 int qkv__script(int32_t c);
 
 /* Adds those of a category ("L", "Nd") that PCRE2 may not know yet, as ranges of a class: nothing for another property. MEMORY */
-qkv_status qkv__put_newer(const char *category, size_t length, qkv_text *out);
+qkv_status qkv__put_newer(const char *category, size_t length, qkv_buffer *out);
 
 #endif

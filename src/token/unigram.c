@@ -37,7 +37,7 @@ static void find_best(const qkv_tokenizer *t, const qkv__encoder *e, const char 
     e->best[0].score = 0;
     for (size_t i = 0; i <= length; i++) e->best[i].begin = QKV__NONE;
     for (size_t at = 0, bytes; at < length; at += bytes) {
-        qkv_utf8_decode(text + at, length - at, &bytes);
+        qkv_utf8_next(text + at, length - at, &bytes);
         offer_tokens(t, e, text, length, at, bytes);
     }
     for (size_t end = length; end; end = e->best[end].begin) e->best[e->best[end].begin].next = (uint32_t)end;

@@ -12,6 +12,6 @@ static inline bool qkv__has_lower_words(qkv_token_kind kind) { return kind == QK
 bool qkv__next_unit(qkv_token_kind kind, const char *text, size_t length, size_t *begin, size_t *end);
 
 /* What a token for it is spelled like: a word in lower case, a character as it is. MEMORY. */
-qkv_status qkv__spell_unit(qkv_token_kind kind, const char *unit, size_t length, qkv_text *out);
+qkv_status qkv__spell_unit(qkv_token_kind kind, const char *unit, size_t length, qkv_buffer *out);
 
 #endif

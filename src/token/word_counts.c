@@ -45,7 +45,7 @@ qkv_status qkv__bag_number(qkv__bag *b, const char *word, size_t length, size_t 
     size_t *place = place_of_word(b, hash, word, length), start = b->text.length;
     if (!*place) {
         if (qkv__grow((void **)&b->words, &b->words_bytes, (b->n + 1) * sizeof *b->words) ||
-            qkv__text_put(&b->text, word, length))
+            qkv__buffer_put(&b->text, word, length))
             return QKV_MEMORY;
         b->words[b->n] = (qkv__word_count){ .start = start, .length = length, .hash = hash };
         *place = ++b->n;
@@ -56,7 +56,7 @@ qkv_status qkv__bag_number(qkv__bag *b, const char *word, size_t length, size_t 
 
 void qkv__bag_free(qkv__bag *b)
 {
-    qkv_text_free(&b->text);
+    qkv_buffer_free(&b->text);
     qkv__release(b->words, b->words_bytes);
     qkv__release(b->table, b->places * sizeof *b->table);
     *b = (qkv__bag){ 0 };
@@ -69,12 +69,12 @@ qkv_word_counts *qkv_word_counts_new_of(qkv_token_kind kind)
     if ((unsigned)kind >= QKV_TOKEN_PUBLISHED) return qkv__fail(QKV_USAGE, "words: %d is no kind of token", (int)kind), NULL;
     qkv_word_counts *w = qkv__alloc_zero(sizeof *w);
     if (w) w->kind = kind;
-    if (w && (kind != QKV_TOKEN_BYTE_PAIRS || (w->pattern = qkv__pattern_new()))) return w;
+    if (w && (kind != QKV_TOKEN_BPE || (w->pattern = qkv__pattern_new()))) return w;
     qkv_word_counts_free(w);
     return NULL;
 }
 
-qkv_word_counts *qkv_word_counts_new(void) { return qkv_word_counts_new_of(QKV_TOKEN_BYTE_PAIRS); }
+qkv_word_counts *qkv_word_counts_new(void) { return qkv_word_counts_new_of(QKV_TOKEN_BPE); }
 
 void qkv_word_counts_free(qkv_word_counts *w)
 {
@@ -82,7 +82,7 @@ void qkv_word_counts_free(qkv_word_counts *w)
     qkv__bag_free(&w->bag);
     qkv__cutter_free(&w->cutter);
     qkv__pattern_free(w->pattern);
-    qkv_text_free(&w->spelling);
+    qkv_buffer_free(&w->spelling);
     qkv__release(w, sizeof *w);
 }
 
@@ -120,7 +120,7 @@ static qkv_status add_units(qkv_word_counts *w, const char *line, size_t length)
 qkv_status qkv_word_counts_add(qkv_word_counts *w, const char *line, size_t length)
 {
     if (!w || (!line && length)) return qkv__fail(QKV_USAGE, "words: words or line is NULL");
-    size_t good = qkv_utf8_check(line, length);
+    size_t good = qkv_utf8_valid(line, length);
     if (good < length) return qkv__fail(QKV_FORMAT, "words: the line is not UTF-8 at offset %zu", good);
-    return w->kind == QKV_TOKEN_BYTE_PAIRS ? add_pieces(w, line, length) : add_units(w, line, length);
+    return w->kind == QKV_TOKEN_BPE ? add_pieces(w, line, length) : add_units(w, line, length);
 }

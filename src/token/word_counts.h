@@ -13,7 +13,7 @@ typedef struct qkv__word_count {
 
 /* Words by number, and a table of numbers by hash. Zero is an empty one. */
 typedef struct qkv__bag {
-    qkv_text text;
+    qkv_buffer text;
     qkv__word_count *words;
     size_t n, words_bytes;
     size_t *table; /* a number plus 1; 0 is free; a power of two of places, at most half of them taken */
@@ -29,7 +29,7 @@ struct qkv_word_counts {
     qkv__bag bag;
     qkv__pattern *pattern; /* for byte pairs */
     qkv__cutter cutter;
-    qkv_text spelling; /* of the unit that is added, for the other kinds */
+    qkv_buffer spelling; /* of the unit that is added, for the other kinds */
 };
 
 #endif

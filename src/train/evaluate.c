@@ -14,9 +14,9 @@ typedef struct measured {
 } measured;
 
 /* This rank's share of an epoch's batches. */
-static qkv_status measure_batches(const qkv_model *m, const qkv_objective *o, const qkv_epoch *e, uint64_t seed, measured *out)
+static qkv_status measure_batches(const qkv_model *m, const qkv_loss *o, const qkv_loader *e, uint64_t seed, measured *out)
 {
-    qkv__node share = qkv__tree_share(qkv_epoch_batches(e), qkv_dist_rank(), qkv_dist_ranks());
+    qkv__node share = qkv__tree_share(qkv_loader_size(e), qkv_dist_rank(), qkv_dist_size());
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
     qkv_status status = t ? QKV_OK : qkv_error_status();
     qkv_batch b = { 0 };
@@ -24,7 +24,7 @@ static qkv_status measure_batches(const qkv_model *m, const qkv_objective *o, co
         if ((status = qkv__make_batch(o, e, i, 0, 1, seed, (uint64_t)i, &b))) break;
         qkv_tensor *mean = o->loss(o, m, t, &b, 0);
         if ((status = qkv_tape_status(t))) break;
-        out[i] = (measured){ (double)qkv_item(mean), b.tokens };
+        out[i] = (measured){ (double)qkv_tensor_item(mean), b.tokens };
         qkv_tape_reset(t);
     }
     qkv_batch_free(&b);
@@ -43,20 +43,20 @@ static qkv_status mean_loss(const measured *all, int64_t n, double *loss)
     return QKV_OK;
 }
 
-qkv_status qkv_evaluate(const qkv_model *m, const qkv_pairs *pairs, const qkv_objective *objective, const qkv_batch_opts *opts,
+qkv_status qkv_evaluate(const qkv_model *m, const qkv_dataset *pairs, const qkv_loss *objective, const qkv_batch_opts *opts,
                         double *loss)
 {
-    const qkv_objective translation = qkv_translating(), *o = objective ? objective : &translation;
+    const qkv_loss translation = qkv_loss_seq2seq(), *o = objective ? objective : &translation;
     qkv_batch_opts batches;
     if (QKV__READ_OPTIONS(&batches, bare_source, opts, "evaluation")) return QKV_USAGE;
-    if (!qkv_pairs_count(pairs)) return qkv__fail(QKV_USAGE, "evaluation: there are no pairs");
-    qkv_epoch *e = qkv_epoch_new(pairs, opts, 0);
-    int64_t n = qkv_epoch_batches(e);
+    if (!qkv_dataset_size(pairs)) return qkv__fail(QKV_USAGE, "evaluation: there are no pairs");
+    qkv_loader *e = qkv_loader_new(pairs, opts, 0);
+    int64_t n = qkv_loader_size(e);
     measured *all = e ? qkv__alloc_zero(sizeof *all * (size_t)n) : NULL;
     qkv_status status = all ? measure_batches(m, o, e, batches.seed, all) : qkv_error_status();
     if (!status) status = qkv__share_parts(all, sizeof *all, n);
     if (!status) status = mean_loss(all, n, loss);
     qkv__release(all, sizeof *all * (size_t)n);
-    qkv_epoch_free(e);
+    qkv_loader_free(e);
     return status;
 }

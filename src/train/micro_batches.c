@@ -35,10 +35,10 @@ typedef struct following {
 
 static int index_of_weight(const qkv_params *p, const qkv_tensor *w)
 {
-    int low = 0, high = qkv_params_tensors(p) - 1;
+    int low = 0, high = qkv_params_size(p) - 1;
     while (low < high) {
         int middle = (low + high + 1) / 2;
-        if (qkv_params_tensor(p, middle)->grad <= w->grad) low = middle;
+        if (qkv_params_at(p, middle)->grad <= w->grad) low = middle;
         else high = middle - 1;
     }
     return low;
@@ -48,19 +48,19 @@ static void follow_weight(void *data, const qkv_tensor *w)
 {
     following *f = data;
     int before = f->open, i = index_of_weight(f->params, w);
-    if (qkv_params_tensor(f->params, i) != w) return; /* of another model */
+    if (qkv_params_at(f->params, i) != w) return; /* of another model */
     f->is_final[i] = true;
     while (f->open > 0 && f->is_final[f->open - 1]) f->open--;
     if (f->open == before) return;
-    const float *first = qkv_params_tensor(f->params, 0)->grad;
-    qkv__reduction_ready(f->reduction, qkv_params_tensor(f->params, f->open)->grad - first);
+    const float *first = qkv_params_at(f->params, 0)->grad;
+    qkv__reduction_ready(f->reduction, qkv_params_at(f->params, f->open)->grad - first);
 }
 
 static qkv_status run_followed(const summation *s, int64_t i, qkv__reduction *r, bool *is_final)
 {
-    int n = qkv_params_tensors(s->m->params);
+    int n = qkv_params_size(s->m->params);
     following f = { .params = s->m->params, .reduction = r, .open = n, .is_final = is_final };
-    for (int k = 0; k < n; k++) qkv_params_tensor(f.params, k)->first_user = NULL;
+    for (int k = 0; k < n; k++) qkv_params_at(f.params, k)->first_user = NULL;
     qkv__tell_final(s->m->tape, follow_weight, &f);
     qkv_status status = s->m->run(s->m->data, i);
     qkv__tell_final(s->m->tape, NULL, NULL);
@@ -72,13 +72,9 @@ static qkv_status run_followed(const summation *s, int64_t i, qkv__reduction *r,
 static qkv_status run_last(const summation *s, int64_t i, int free)
 {
     float *late[QKV__MAX_PARTIAL];
-    qkv__reduction_opts o = { .leaves = s->m->n,
-                              .values = s->values,
-                              .sum = s->grad,
-                              .count = s->block,
-                              .late = late };
+    qkv__reduction_opts o = { .leaves = s->m->n, .values = s->values, .sum = s->grad, .count = s->block, .late = late };
     while (free > s->first) late[o.n_late++] = s->m->sums->at[--free];
-    size_t weights = (size_t)qkv_params_tensors(s->m->params);
+    size_t weights = (size_t)qkv_params_size(s->m->params);
     bool *is_final = qkv__alloc_zero(weights); /* before: weights may still be on their way, which run() waits for */
     qkv__reduction *r = is_final ? qkv__reduction_begin(&o) : NULL;
     if (!r) return qkv__release(is_final, weights), QKV_MEMORY;
@@ -118,7 +114,7 @@ qkv_status qkv__sum_micro_batches(const qkv__micro_batches *m)
 {
     qkv__node nodes[QKV__MAX_NODES];
     float *values[QKV__MAX_NODES];
-    int rank = qkv_dist_rank(), ranks = qkv_dist_ranks(), own = qkv__tree_nodes(m->n, qkv__tree_share(m->n, rank, ranks), nodes);
+    int rank = qkv_dist_rank(), ranks = qkv_dist_size(), own = qkv__tree_nodes(m->n, qkv__tree_share(m->n, rank, ranks), nodes);
     summation s = { .m = m, .grad = qkv_params_grad(m->params), .values = values, .block = qkv_params_block(m->params) };
     qkv_status status = QKV_OK;
     m->sums->bytes = sizeof(float) * (size_t)s.block;

@@ -216,11 +216,11 @@ static int64_t cut_weight(const qkv_optimizer *o, qkv__span w, bool decays, piec
 static int64_t cut(const qkv_optimizer *o, bool decay_all, piece *pieces)
 {
     int64_t n = 0;
-    for (int i = 0; i < qkv_params_tensors(o->params); i++) {
-        const qkv_tensor *w = qkv_params_tensor(o->params, i);
-        int64_t start = qkv_data(w) - qkv_params_data(o->params);
-        qkv__span all = { start, start + qkv_count(w) };
-        n += cut_weight(o, all, decay_all || qkv_ndim(w) >= 2, pieces ? pieces + n : NULL);
+    for (int i = 0; i < qkv_params_size(o->params); i++) {
+        const qkv_tensor *w = qkv_params_at(o->params, i);
+        int64_t start = qkv_tensor_data(w) - qkv_params_data(o->params);
+        qkv__span all = { start, start + qkv_tensor_count(w) };
+        n += cut_weight(o, all, decay_all || qkv_tensor_ndim(w) >= 2, pieces ? pieces + n : NULL);
     }
     return n;
 }
@@ -335,7 +335,7 @@ qkv_status qkv__optimizer_step_in_order(qkv_optimizer *o, void (*tell)(void *dat
     if (!(o->set.lr >= 0 && o->set.lr < INFINITY))
         return qkv__fail(QKV_USAGE, "optimizer: lr is %g, expected a finite number, at least 0", o->set.lr);
     o->now = factors_of(o);
-    int64_t at_a_time = tell ? PIECES_AT_A_TIME * qkv_threads() : o->n_pieces;
+    int64_t at_a_time = tell ? PIECES_AT_A_TIME * qkv_num_threads() : o->n_pieces;
     for (int64_t i = 0; i < o->n_pieces; i += at_a_time) {
         int64_t n = qkv__min(at_a_time, o->n_pieces - i);
         if (qkv__parallel(n, 0, step_some, &(some_pieces){ o, i })) return QKV_MEMORY;

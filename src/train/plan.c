@@ -34,9 +34,9 @@ double qkv__steady_seconds(const double *seconds, int64_t n)
 }
 
 /* Updates until their time is known well enough; the first one also finds its memory, and does not count. */
-static qkv_status time_updates(const qkv_run_opts *o, qkv_trainer *t, qkv_run_plan *out, bool *is_stopped)
+static qkv_status time_updates(const qkv_train_opts *o, qkv_trainer *t, qkv_run_plan *out, bool *is_stopped)
 {
-    qkv_progress at;
+    qkv_train_state at;
     double each[MOST_UPDATES], enough = 60 * o->minutes * QKV__TRIAL_SHARE;
     if (enough > trial_seconds) enough = trial_seconds;
     qkv_status status = qkv__trainer_step_ahead(t, &at);
@@ -56,7 +56,7 @@ static qkv_status time_updates(const qkv_run_opts *o, qkv_trainer *t, qkv_run_pl
 }
 
 /* The faster of two where one is short. */
-static qkv_status time_validation(const qkv_run_opts *o, const qkv_model *m, qkv_run_plan *out)
+static qkv_status time_validation(const qkv_train_opts *o, const qkv_model *m, qkv_run_plan *out)
 {
     qkv_status status = QKV_OK;
     for (int i = 0; o->validate && i < 2 && !status; i++) {
@@ -72,7 +72,7 @@ static qkv_status time_validation(const qkv_run_opts *o, const qkv_model *m, qkv
 }
 
 /* A rate that changes nothing much: what counts is the time. */
-static qkv_trainer *make_trial(qkv_model *m, const qkv_pairs *pairs, const qkv_run_opts *o)
+static qkv_trainer *make_trial(qkv_model *m, const qkv_dataset *pairs, const qkv_train_opts *o)
 {
     qkv_trainer_opts how;
     if (QKV__READ_OPTIONS(&how, seed, o->trainer, "training")) return NULL;
@@ -81,7 +81,8 @@ static qkv_trainer *make_trial(qkv_model *m, const qkv_pairs *pairs, const qkv_r
 }
 
 /* The weights are the same afterwards. */
-static qkv_status try_updates(qkv_model *m, const qkv_pairs *pairs, const qkv_run_opts *o, qkv_run_plan *out, bool *is_stopped)
+static qkv_status try_updates(qkv_model *m, const qkv_dataset *pairs, const qkv_train_opts *o, qkv_run_plan *out,
+                              bool *is_stopped)
 {
     qkv_params *p = qkv_model_params(m);
     qkv_trainer *t = make_trial(m, pairs, o);
@@ -124,9 +125,9 @@ qkv__plan qkv__plan_steps(double seconds, double measuring, double update, doubl
     return p;
 }
 
-qkv_status qkv_run_plan_steps(qkv_model *m, const qkv_pairs *pairs, const qkv_run_opts *opts, double reserve, qkv_run_plan *out)
+qkv_status qkv_train_plan(qkv_model *m, const qkv_dataset *pairs, const qkv_train_opts *opts, double reserve, qkv_run_plan *out)
 {
-    qkv_run_opts o;
+    qkv_train_opts o;
     qkv_run_plan plan = { 0 };
     int64_t none;
     bool is_stopped = false;
@@ -135,7 +136,7 @@ qkv_status qkv_run_plan_steps(qkv_model *m, const qkv_pairs *pairs, const qkv_ru
     if (status) return status;
     if (!(o.minutes > 0) || !(reserve >= 0)) return qkv__fail(QKV_USAGE, "training: a plan needs minutes above 0");
     double began = qkv__seconds();
-    if (!(status = qkv_run_steps(pairs, opts, &plan.epoch_steps, &none)))
+    if (!(status = qkv_train_steps(pairs, opts, &plan.epoch_steps, &none)))
         status = try_updates(m, pairs, &o, &plan, &is_stopped);
     if (status) return status;
     double all = 60 * o.minutes, left = all * QKV__PLANNED_SHARE - reserve - (qkv__seconds() - began);

@@ -17,13 +17,13 @@
 #include <unistd.h>
 
 typedef struct run {
-    const qkv_run_opts *o; /* whose trainer is not NULL */
+    const qkv_train_opts *o; /* whose trainer is not NULL */
     qkv_model *model;
-    const qkv_pairs *pairs;
+    const qkv_dataset *pairs;
     qkv_trainer *trainer;
     const char *checkpoint; /* its path, on all ranks; NULL: none is written */
     int log;                /* -1: none */
-    qkv_progress at;
+    qkv_train_state at;
     int64_t epoch_steps, last_step, valid_every, first_step;
     double began, paused;   /* seconds; those that validation took */
     int64_t tokens;         /* of this run */
@@ -58,35 +58,35 @@ static double seconds_left(const run *r, double elapsed)
     return by_steps < 0 || (by_minutes >= 0 && by_minutes < by_steps) ? by_minutes : by_steps;
 }
 
-static qkv_run_event event_of(const run *r, qkv_run_event_kind kind)
+static qkv_train_event event_of(const run *r, qkv_run_event_kind kind)
 {
     double elapsed = r->began > 0 ? qkv__seconds() - r->began : 0;
-    return (qkv_run_event){ .kind = kind,
-                            .at = r->at,
-                            .epoch_steps = r->epoch_steps,
-                            .last_step = r->last_step,
-                            .first_step = r->first_step,
-                            .tokens = r->tokens,
-                            .loss = r->loss->sum / larger((double)r->loss->tokens, 1),
-                            .seconds = elapsed,
-                            .busy_seconds = elapsed - r->paused,
-                            .done = share_done(r, elapsed),
-                            .seconds_left = seconds_left(r, elapsed),
-                            .score = r->has_best ? &r->best : NULL,
-                            .reason = r->reason };
+    return (qkv_train_event){ .kind = kind,
+                              .at = r->at,
+                              .epoch_steps = r->epoch_steps,
+                              .last_step = r->last_step,
+                              .first_step = r->first_step,
+                              .tokens = r->tokens,
+                              .loss = r->loss->sum / larger((double)r->loss->tokens, 1),
+                              .seconds = elapsed,
+                              .busy_seconds = elapsed - r->paused,
+                              .done = share_done(r, elapsed),
+                              .seconds_left = seconds_left(r, elapsed),
+                              .score = r->has_best ? &r->best : NULL,
+                              .reason = r->reason };
 }
 
-static void tell(const run *r, const qkv_run_event *e)
+static void tell(const run *r, const qkv_train_event *e)
 {
     if (r->o->each) r->o->each(r->o->data, e);
 }
 
 static qkv_status report(run *r, qkv_run_event_kind kind)
 {
-    qkv_run_event e = event_of(r, kind);
+    qkv_train_event e = event_of(r, kind);
     int64_t every = r->o->log_every ? r->o->log_every : 100;
     tell(r, &e);
-    if ((r->at.step % every && kind == QKV_RUN_EVENT_STEP) || !r->loss->tokens) return QKV_OK;
+    if ((r->at.step % every && kind == QKV_EVENT_STEP) || !r->loss->tokens) return QKV_OK;
     *r->loss = (qkv__loss_so_far){ 0 };
     return qkv__run_log(r->o, r->log,
                         "{\"step\": %lld, \"epoch\": %lld, \"loss\": %.6f, \"lr\": %.6e, \"norm\": %.6f, "
@@ -102,7 +102,7 @@ static qkv_status record(const run *r)
     qkv_best_so_far best = *qkv_trainer_best_so_far(r->trainer);
     if (r->best_step) best.best = r->best.score, best.best_step = r->best_step;
     return qkv__run_record(r->o, &(qkv__run_state){ .model = r->model,
-                                                    .pairs = qkv_pairs_count(r->pairs),
+                                                    .pairs = qkv_dataset_size(r->pairs),
                                                     .step = r->at.step,
                                                     .epochs_begun = (int64_t)r->at.epoch + 1,
                                                     .planned = r->o->trainer->schedule.steps,
@@ -152,7 +152,7 @@ static void count_validation(qkv_best_so_far *so_far, const qkv_run_score *score
 
 static qkv_status tell_score(run *r, const qkv_run_score *score, bool best)
 {
-    qkv_run_event e = event_of(r, QKV_RUN_EVENT_VALIDATION);
+    qkv_train_event e = event_of(r, QKV_EVENT_VALIDATION);
     e.score = score;
     e.is_best = best;
     tell(r, &e);
@@ -189,7 +189,7 @@ static qkv_status validate_model(run *r, bool counts)
 
 static const char *why_end(run *r)
 {
-    const qkv_run_opts *o = r->o;
+    const qkv_train_opts *o = r->o;
     const char *stopped = o->stop ? o->stop(o->data) : NULL;
     r->was_stopped = stopped != NULL;
     if (stopped) return stopped;
@@ -211,7 +211,7 @@ typedef struct wish {
 static qkv_status agree_on_end(run *r)
 {
     r->reason = why_end(r);
-    int ranks = qkv_dist_ranks();
+    int ranks = qkv_dist_size();
     if (ranks == 1) return QKV_OK;
     const wish own = { r->reason != NULL, r->was_stopped };
     wish *all = qkv__alloc(sizeof own * (size_t)ranks);
@@ -245,7 +245,7 @@ static qkv_status step(run *r)
     r->tokens += r->at.tokens;
     r->loss->sum += r->at.loss * (double)r->at.tokens;
     r->loss->tokens += r->at.tokens;
-    status = report(r, QKV_RUN_EVENT_STEP);
+    status = report(r, QKV_EVENT_STEP);
     bool measures = r->at.step % r->valid_every == 0;
     bool saves = measures || (r->o->save_every && r->at.step % r->o->save_every == 0);
     if (!status && saves) status = qkv__trainer_settle(r->trainer);
@@ -258,12 +258,12 @@ static qkv_status end_run(run *r)
 {
     qkv_status status = qkv__trainer_settle(r->trainer);
     if (!status) status = save_checkpoint(r);
-    if (!status && r->at.step > r->first_step) status = report(r, QKV_RUN_EVENT_LAST_STEP);
+    if (!status && r->at.step > r->first_step) status = report(r, QKV_EVENT_LAST_STEP);
     /* Not counted: a longer run would not have measured here. */
     if (!status && !r->was_stopped && r->measured_step != r->at.step) status = validate_model(r, false);
     if (!status) status = record(r);
     if (status) return status;
-    qkv_run_event e = event_of(r, QKV_RUN_EVENT_END);
+    qkv_train_event e = event_of(r, QKV_EVENT_END);
     tell(r, &e);
     return QKV_OK;
 }
@@ -272,13 +272,13 @@ static qkv_status end_run(run *r)
 static qkv_status resume_run(run *r)
 {
     bool goes_on = r->o->folder && r->o->resume && qkv__run_has(r->o, "checkpoint.safetensors");
-    qkv_status status = qkv_dist_ranks() > 1 ? qkv__dist_copy(&goes_on, sizeof goes_on) : QKV_OK;
+    qkv_status status = qkv_dist_size() > 1 ? qkv__dist_copy(&goes_on, sizeof goes_on) : QKV_OK;
     if (status || !goes_on) return status;
     if ((status = qkv__trainer_resume_all(r->trainer, r->checkpoint))) return status;
     r->at = qkv_trainer_at(r->trainer);
     r->saved_step = r->first_step = r->at.step;
     r->measured_step = r->at.step % r->valid_every ? -1 : r->at.step;
-    qkv_run_event e = event_of(r, QKV_RUN_EVENT_RESUME);
+    qkv_train_event e = event_of(r, QKV_EVENT_RESUME);
     tell(r, &e);
     return QKV_OK;
 }
@@ -289,7 +289,7 @@ static qkv_status begin_run(run *r)
     if (!status && r->o->folder) status = qkv__run_log_open(r->o, &r->log);
     if (status) return status;
     if (r->o->folder) qkv__run_sweep(r->o);
-    qkv_run_event e = event_of(r, QKV_RUN_EVENT_BEGIN);
+    qkv_train_event e = event_of(r, QKV_EVENT_BEGIN);
     tell(r, &e);
     status = resume_run(r);
     if (!status) status = rewind_log(r, true);
@@ -300,7 +300,7 @@ static qkv_status begin_run(run *r)
 
 /* ---- limits ---- */
 
-static qkv_status read_run_options(const qkv_run_opts *from, qkv_run_opts *o, qkv_trainer_opts *trainer)
+static qkv_status read_run_options(const qkv_train_opts *from, qkv_train_opts *o, qkv_trainer_opts *trainer)
 {
     qkv_status status = QKV__READ_OPTIONS(o, data, from, "training");
     if (!status) status = QKV__READ_OPTIONS(trainer, seed, o->trainer, "training");
@@ -308,24 +308,24 @@ static qkv_status read_run_options(const qkv_run_opts *from, qkv_run_opts *o, qk
     return status;
 }
 
-static qkv_status count_steps(const qkv_pairs *pairs, const qkv_run_opts *o, int64_t *epoch_steps, int64_t *last_step)
+static qkv_status count_steps(const qkv_dataset *pairs, const qkv_train_opts *o, int64_t *epoch_steps, int64_t *last_step)
 {
     int64_t frequency = o->trainer->update_freq ? o->trainer->update_freq : 1;
     if (o->steps < 0 || o->epochs < 0 || !(o->minutes >= 0) || (!o->steps && !o->epochs && !(o->minutes > 0)) || frequency < 1)
         return qkv__fail(QKV_USAGE, "training: it needs a limit: steps, epochs or minutes");
-    qkv_epoch *e = qkv_epoch_new(pairs, o->trainer->batches ? o->trainer->batches : &(qkv_batch_opts){ 0 }, 0);
+    qkv_loader *e = qkv_loader_new(pairs, o->trainer->batches ? o->trainer->batches : &(qkv_batch_opts){ 0 }, 0);
     if (!e) return qkv_error_status();
-    *epoch_steps = qkv__ceil_div(qkv_epoch_batches(e), frequency);
-    qkv_epoch_free(e);
+    *epoch_steps = qkv__ceil_div(qkv_loader_size(e), frequency);
+    qkv_loader_free(e);
     *last_step = 0;
     if (o->epochs && __builtin_mul_overflow(o->epochs, *epoch_steps, last_step)) *last_step = INT64_MAX;
     if (o->steps && (!*last_step || o->steps < *last_step)) *last_step = o->steps;
     return QKV_OK;
 }
 
-qkv_status qkv_run_steps(const qkv_pairs *pairs, const qkv_run_opts *opts, int64_t *epoch_steps, int64_t *last_step)
+qkv_status qkv_train_steps(const qkv_dataset *pairs, const qkv_train_opts *opts, int64_t *epoch_steps, int64_t *last_step)
 {
-    qkv_run_opts o;
+    qkv_train_opts o;
     qkv_trainer_opts trainer;
     if (!pairs || !opts || !epoch_steps || !last_step)
         return qkv__fail(QKV_USAGE, "training: pairs, options and places for the results are needed");
@@ -334,7 +334,7 @@ qkv_status qkv_run_steps(const qkv_pairs *pairs, const qkv_run_opts *opts, int64
 }
 
 /* A schedule that knows its end cannot be given another one halfway. */
-static qkv_status check_schedule(const qkv_run_opts *o, int64_t pairs)
+static qkv_status check_schedule(const qkv_train_opts *o, int64_t pairs)
 {
     int64_t planned = qkv__run_recorded(o, "schedule_steps"), now = o->trainer->schedule.steps;
     int64_t before = qkv__run_recorded(o, "pairs");
@@ -352,14 +352,14 @@ static qkv_status check_schedule(const qkv_run_opts *o, int64_t pairs)
 static qkv_status agree_on_intervals(const run *r)
 {
     const int64_t every[] = { r->valid_every, r->o->save_every };
-    return qkv_dist_ranks() > 1 ? qkv__dist_agree(every, sizeof every, "the options") : QKV_OK;
+    return qkv_dist_size() > 1 ? qkv__dist_agree(every, sizeof every, "the options") : QKV_OK;
 }
 
 static qkv_status run_training(run *r)
 {
-    qkv_status status = qkv_run_check(r->o);
+    qkv_status status = qkv_train_check(r->o);
     if (!status) status = count_steps(r->pairs, r->o, &r->epoch_steps, &r->last_step);
-    if (!status) status = check_schedule(r->o, qkv_pairs_count(r->pairs));
+    if (!status) status = check_schedule(r->o, qkv_dataset_size(r->pairs));
     if (status) return status;
     r->valid_every = r->o->valid_every ? r->o->valid_every : r->epoch_steps;
     if (!(r->trainer = qkv_trainer_new(r->model, r->pairs, r->o->trainer))) return qkv_error_status();
@@ -370,7 +370,7 @@ static qkv_status run_training(run *r)
     return status ? status : end_run(r);
 }
 
-static qkv_status check_run(const qkv_model *m, const qkv_pairs *pairs, const qkv_run_opts *o)
+static qkv_status check_run(const qkv_model *m, const qkv_dataset *pairs, const qkv_train_opts *o)
 {
     if (!m || !pairs || !o) return qkv__fail(QKV_USAGE, "training: a model, pairs and options are needed");
     if (o->valid_every < 0 || o->save_every < 0 || o->keep < 0 || o->log_every < 0 || o->patience < 0)
@@ -378,9 +378,9 @@ static qkv_status check_run(const qkv_model *m, const qkv_pairs *pairs, const qk
     return QKV_OK;
 }
 
-qkv_status qkv_run(qkv_model *m, const qkv_pairs *pairs, const qkv_run_opts *opts, qkv_run_result *out)
+qkv_status qkv_train(qkv_model *m, const qkv_dataset *pairs, const qkv_train_opts *opts, qkv_train_result *out)
 {
-    qkv_run_opts o;
+    qkv_train_opts o;
     qkv_trainer_opts trainer;
     run r = { .o = &o, .model = m, .pairs = pairs, .log = -1, .saved_step = -1 };
     qkv_status status = read_run_options(opts, &o, &trainer);
@@ -390,7 +390,7 @@ qkv_status qkv_run(qkv_model *m, const qkv_pairs *pairs, const qkv_run_opts *opt
     if (qkv_dist_rank()) o.folder = NULL, o.resume = 0; /* rank 0 writes, and reads what goes on */
     if (!status) status = run_training(&r);
     const qkv_best_so_far *best = qkv_trainer_best_so_far(r.trainer);
-    if (out) *out = (qkv_run_result){ .at = r.at, .saved_step = r.saved_step, .reason = status ? NULL : r.reason };
+    if (out) *out = (qkv_train_result){ .at = r.at, .saved_step = r.saved_step, .reason = status ? NULL : r.reason };
     if (out && best) out->best = *best;
     if (r.log >= 0) close(r.log);
     qkv_trainer_free(r.trainer);

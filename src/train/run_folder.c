@@ -18,19 +18,19 @@
 
 enum { PATH_BYTES = 3900, RECORD_BYTES = 16 << 20 };
 
-qkv__run_path qkv__run_file(const qkv_run_opts *o, const char *name)
+qkv__run_path qkv__run_file(const qkv_train_opts *o, const char *name)
 {
     qkv__run_path p;
     snprintf(p.text, sizeof p.text, "%s/%s", o->folder ? o->folder : "", name);
     return p;
 }
 
-bool qkv__run_has(const qkv_run_opts *o, const char *name) { return qkv__file_exists(qkv__run_file(o, name).text); }
+bool qkv__run_has(const qkv_train_opts *o, const char *name) { return qkv__file_exists(qkv__run_file(o, name).text); }
 
 /* ---- may it be written? ---- */
 
 /* A path need not be UTF-8, and a JSON text must be. */
-static qkv_status spell_setting(const qkv_run_setting *s, qkv_text *out)
+static qkv_status spell_setting(const qkv_run_setting *s, qkv_buffer *out)
 {
     return qkv_utf8_repair(s->value, strlen(s->value), out);
 }
@@ -54,11 +54,11 @@ static qkv_status check_version(const char *path, const char *written)
     return QKV_OK;
 }
 
-static qkv_status compare_settings(const qkv_run_opts *o)
+static qkv_status compare_settings(const qkv_train_opts *o)
 {
     char differences[1024] = "";
     size_t used = 0;
-    qkv_text value = { 0 };
+    qkv_buffer value = { 0 };
     qkv__json_doc record;
     const qkv__run_path path = qkv__run_file(o, "training.json");
     qkv_status status = qkv__json_load(path.text, RECORD_BYTES, &record);
@@ -75,15 +75,15 @@ static qkv_status compare_settings(const qkv_run_opts *o)
         used += (size_t)snprintf(differences + used, sizeof differences - used, "%s--%s was \"%s\" and is \"%s\"",
                                  used ? "; " : "", now->name, was, value.data);
     }
-    qkv_text_free(&value);
+    qkv_buffer_free(&value);
     qkv__json_free(&record);
     if (status || !used) return status;
     return qkv__fail(QKV_USAGE, "cannot resume %s with other options: %s", o->folder, differences);
 }
 
-static bool is_utf8(const char *text) { return qkv_utf8_check(text, strlen(text)) == strlen(text); }
+static bool is_utf8(const char *text) { return qkv_utf8_valid(text, strlen(text)) == strlen(text); }
 
-static qkv_status check_words(const qkv_run_opts *o)
+static qkv_status check_words(const qkv_train_opts *o)
 {
     if (o->n_settings < 0 || (o->n_settings && !o->settings)) return qkv__fail(QKV_USAGE, "training: the settings are missing");
     for (int64_t i = 0; i < o->n_settings; i++)
@@ -98,9 +98,9 @@ static bool is_no_folder(const char *path)
     return qkv__file_exists(path) && !qkv__is_folder(path, &is_folder) && !is_folder;
 }
 
-qkv_status qkv_run_check(const qkv_run_opts *opts)
+qkv_status qkv_train_check(const qkv_train_opts *opts)
 {
-    qkv_run_opts own, *o = &own;
+    qkv_train_opts own, *o = &own;
     if (!opts) return qkv__fail(QKV_USAGE, "training: options are needed");
     if (QKV__READ_OPTIONS(o, data, opts, "training")) return QKV_USAGE;
     if (!o->folder) return o->resume ? qkv__fail(QKV_USAGE, "training: there is no folder to resume") : QKV_OK;
@@ -122,9 +122,9 @@ qkv_status qkv_run_check(const qkv_run_opts *opts)
 /* ---- the record ---- */
 
 /* Of settings of one name the last counts. */
-static void put_settings(const qkv_run_opts *o, qkv__json_writer *w)
+static void put_settings(const qkv_train_opts *o, qkv__json_writer *w)
 {
-    qkv_text value = { 0 };
+    qkv_buffer value = { 0 };
     qkv__json_open_object(w, "options");
     for (int64_t i = 0; i < o->n_settings && !w->status; i++) {
         const char *name = o->settings[i].name;
@@ -136,11 +136,11 @@ static void put_settings(const qkv_run_opts *o, qkv__json_writer *w)
         if (!w->status) qkv__json_put_string(w, name, value.data, value.length);
     }
     qkv__json_close(w);
-    qkv_text_free(&value);
+    qkv_buffer_free(&value);
 }
 
 /* Adds the members of the caller's object. */
-static qkv_status add_about(const qkv_run_opts *o, qkv__json_writer *w)
+static qkv_status add_about(const qkv_train_opts *o, qkv__json_writer *w)
 {
     qkv__json_doc about;
     if (!o->about) return QKV_OK;
@@ -154,7 +154,7 @@ static qkv_status add_about(const qkv_run_opts *o, qkv__json_writer *w)
     return status;
 }
 
-qkv_status qkv__run_record(const qkv_run_opts *o, const qkv__run_state *s)
+qkv_status qkv__run_record(const qkv_train_opts *o, const qkv__run_state *s)
 {
     if (!o->folder) return QKV_OK;
     const qkv__run_path path = qkv__run_file(o, "training.json");
@@ -177,7 +177,7 @@ qkv_status qkv__run_record(const qkv_run_opts *o, const qkv__run_state *s)
     return status;
 }
 
-int64_t qkv__run_recorded(const qkv_run_opts *o, const char *name)
+int64_t qkv__run_recorded(const qkv_train_opts *o, const char *name)
 {
     qkv__json_doc record;
     if (!o->folder || !o->resume || qkv__json_load(qkv__run_file(o, "training.json").text, RECORD_BYTES, &record)) return 0;
@@ -202,7 +202,7 @@ static void drop_cut_line(int log)
     if (is_start && from + n < size && ftruncate(log, from + n)) return; /* it stays then, and can be cut by hand */
 }
 
-qkv_status qkv__run_log_open(const qkv_run_opts *o, int *log)
+qkv_status qkv__run_log_open(const qkv_train_opts *o, int *log)
 {
     const qkv__run_path path = qkv__run_file(o, "log.jsonl");
     if ((*log = open(path.text, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0666)) < 0)
@@ -223,7 +223,7 @@ static bool is_of_whole_run(const char *line, size_t length, int64_t step, bool 
     return of < step || (of == step && (is_report ? has_report : has_validation));
 }
 
-qkv_status qkv__run_log_rewind(const qkv_run_opts *o, int log, int64_t step, bool has_report, bool has_validation,
+qkv_status qkv__run_log_rewind(const qkv_train_opts *o, int log, int64_t step, bool has_report, bool has_validation,
                                double *seconds)
 {
     static const char name[] = "\"seconds\": ";
@@ -245,7 +245,7 @@ qkv_status qkv__run_log_rewind(const qkv_run_opts *o, int log, int64_t step, boo
     return status;
 }
 
-qkv_status qkv__run_log(const qkv_run_opts *o, int log, const char *format, ...)
+qkv_status qkv__run_log(const qkv_train_opts *o, int log, const char *format, ...)
 {
     char line[LINE_BYTES];
     va_list args;
@@ -285,7 +285,7 @@ static void forget_files(const char *path)
 }
 
 /* Files that someone else put there stay, and the folder with them. */
-void qkv__run_forget(const qkv_run_opts *o, int64_t step)
+void qkv__run_forget(const qkv_train_opts *o, int64_t step)
 {
     char name[64];
     if (step <= 0) return;
@@ -317,4 +317,4 @@ static void sweep_folder(const char *path, int depth)
     if (folder) closedir(folder);
 }
 
-void qkv__run_sweep(const qkv_run_opts *o) { sweep_folder(o->folder, 2); }
+void qkv__run_sweep(const qkv_train_opts *o) { sweep_folder(o->folder, 2); }

@@ -12,7 +12,7 @@ qkv_status qkv_schedule_check(const qkv_schedule *s)
     if (!(s->lr >= 0 && s->lr < INFINITY))
         return qkv__fail(QKV_USAGE, "schedule: lr is %g, expected a finite number, at least 0", s->lr);
     if (s->warmup < 0) return qkv__fail(QKV_USAGE, "schedule: warmup is %lld steps", (long long)s->warmup);
-    if (s->kind == QKV_SCHEDULE_PAPER && (s->warmup < 1 || s->dim < 1))
+    if (s->kind == QKV_SCHEDULE_INVERSE_SQRT && (s->warmup < 1 || s->dim < 1))
         return qkv__fail(QKV_USAGE, "schedule: the paper's needs a warmup and a dim of at least 1, not %lld and %lld",
                          (long long)s->warmup, (long long)s->dim);
     if (s->kind != QKV_SCHEDULE_LINEAR && s->kind != QKV_SCHEDULE_COSINE) return QKV_OK;
@@ -28,7 +28,8 @@ double qkv_schedule_lr(const qkv_schedule *s, int64_t step)
 {
     if (!s) return 0;
     double t = step < 1 ? 1 : (double)step, warmup = (double)s->warmup;
-    if (s->kind == QKV_SCHEDULE_PAPER) return s->lr * pow((double)s->dim, -0.5) * fmin(pow(t, -0.5), t * pow(warmup, -1.5));
+    if (s->kind == QKV_SCHEDULE_INVERSE_SQRT)
+        return s->lr * pow((double)s->dim, -0.5) * fmin(pow(t, -0.5), t * pow(warmup, -1.5));
     if (t < warmup) return s->lr * t / warmup;
     if (s->kind == QKV_SCHEDULE_CONSTANT) return s->lr;
     double done = fmin(1, (t - warmup) / ((double)s->steps - warmup)); /* of the way from warmup to the last step */

@@ -29,15 +29,15 @@
 
 struct qkv_trainer {
     qkv_model *model;
-    const qkv_pairs *pairs;
-    qkv_trainer_opts o;        /* its optimizer and batches are the two that follow */
-    qkv_objective translation; /* what o has where the caller gave none */
+    const qkv_dataset *pairs;
+    qkv_trainer_opts o;   /* its optimizer and batches are the two that follow */
+    qkv_loss translation; /* what o has where the caller gave none */
     qkv_optimizer_opts optimizer_opts;
     qkv_batch_opts batch_opts;
     bool has_schedule;
     qkv_optimizer *optimizer;
     qkv_tape *tape;
-    qkv_epoch *epoch;
+    qkv_loader *epoch;
     uint64_t number; /* of the epoch */
     int64_t next;    /* batch of the epoch */
     uint64_t passes; /* forwards so far: the step of the tape, which dropout depends on */
@@ -48,35 +48,35 @@ struct qkv_trainer {
     int64_t *tokens;    /* of the micro-batches */
     int64_t n_batches;  /* there is room for */
     qkv__partial_sums sums;
-    qkv__slices slices; /* of the weights */
-    bool is_sharded; /* of several ranks: each updates its slices and keeps their state */
+    qkv__slices slices;         /* of the weights */
+    bool is_sharded;            /* of several ranks: each updates its slices and keeps their state */
     qkv__all_gather *gathering; /* the others' slices of the weights are on their way; else NULL */
     uint64_t pairs_hash;
 };
 
-qkv_status qkv__make_batch(const qkv_objective *o, const qkv_epoch *e, int64_t i, int64_t part, int64_t parts, uint64_t seed,
+qkv_status qkv__make_batch(const qkv_loss *o, const qkv_loader *e, int64_t i, int64_t part, int64_t parts, uint64_t seed,
                            uint64_t pass, qkv_batch *out)
 {
-    qkv_status status = qkv__epoch_part(e, i, part, parts, out);
+    qkv_status status = qkv__loader_part(e, i, part, parts, out);
     return status || !o->prepare || !out->rows ? status : o->prepare(o, out, seed, pass);
 }
 
 /* ---- making ---- */
 
-static qkv_status check_trainer_options(const qkv_model *m, const qkv_pairs *pairs, const qkv_trainer_opts *o)
+static qkv_status check_trainer_options(const qkv_model *m, const qkv_dataset *pairs, const qkv_trainer_opts *o)
 {
-    const qkv_transformer_opts *t = qkv_transformer_options(qkv_model_transformer(m));
+    const qkv_config *t = qkv_transformer_options(qkv_model_transformer(m));
     if (!t || !o) return qkv__fail(QKV_USAGE, "training needs a model and options");
     if (!o->objective && (!t->encoder_layers || !t->decoder_layers))
         return qkv__fail(QKV_USAGE, "training on pairs needs an encoder and a decoder");
-    if (!qkv_pairs_count(pairs)) return qkv__fail(QKV_USAGE, "training: there are no pairs");
+    if (!qkv_dataset_size(pairs)) return qkv__fail(QKV_USAGE, "training: there are no pairs");
     if (o->update_freq < 0 || o->update_freq > 10000)
         return qkv__fail(QKV_USAGE, "training: %lld batches in an update, expected 1 to 10000", (long long)o->update_freq);
     if (o->micro_batches < 0 || o->micro_batches > 4096)
         return qkv__fail(QKV_USAGE, "training: %lld micro-batches in a batch, expected 1 to 4096", (long long)o->micro_batches);
-    if (qkv_dist_ranks() > 1 && o->micro_batches < qkv_dist_ranks())
+    if (qkv_dist_size() > 1 && o->micro_batches < qkv_dist_size())
         return qkv__fail(QKV_USAGE, "training: %d ranks share %lld micro-batches: there must be one for each (--micro-batches)",
-                         qkv_dist_ranks(), (long long)o->micro_batches);
+                         qkv_dist_size(), (long long)o->micro_batches);
     if (!(o->clip >= 0))
         return qkv__fail(QKV_USAGE, "training: the gradients are clipped at %g, expected 0 or more", (double)o->clip);
     return o->schedule.lr != 0 ? qkv_schedule_check(&o->schedule) : QKV_OK;
@@ -92,9 +92,9 @@ static qkv_status read_trainer_options(qkv_trainer *t, const qkv_trainer_opts *o
 
 static qkv_status begin_epoch(qkv_trainer *t, uint64_t number)
 {
-    qkv_epoch *e = qkv_epoch_new(t->pairs, &t->batch_opts, number);
+    qkv_loader *e = qkv_loader_new(t->pairs, &t->batch_opts, number);
     if (!e) return qkv_error_status();
-    qkv_epoch_free(t->epoch);
+    qkv_loader_free(t->epoch);
     t->epoch = e;
     t->number = number;
     return QKV_OK;
@@ -114,17 +114,17 @@ static qkv_status hash_pairs(const qkv_trainer *t, uint64_t *hash)
 {
     qkv_batch_opts plain = t->batch_opts;
     plain.in_order = 1;
-    qkv_epoch *e = qkv_epoch_new(t->pairs, &plain, 0);
+    qkv_loader *e = qkv_loader_new(t->pairs, &plain, 0);
     qkv_batch b = { 0 };
     qkv_status status = e ? QKV_OK : qkv_error_status();
     *hash = FNV_START;
-    for (int64_t i = 0; !status && i < qkv_epoch_batches(e); i++) {
-        if ((status = qkv_epoch_batch(e, i, &b))) break;
+    for (int64_t i = 0; !status && i < qkv_loader_size(e); i++) {
+        if ((status = qkv_loader_batch(e, i, &b))) break;
         *hash = hash_bytes(*hash, b.source, sizeof(int32_t) * (size_t)(b.rows * b.source_length));
         *hash = hash_bytes(*hash, b.labels, sizeof(int32_t) * (size_t)(b.rows * b.target_length));
     }
     qkv_batch_free(&b);
-    qkv_epoch_free(e);
+    qkv_loader_free(e);
     return status;
 }
 
@@ -134,7 +134,7 @@ static int64_t parts_of(const qkv_trainer *t) { return t->o.micro_batches ? t->o
 static uint64_t hash_options(const qkv_trainer *t);
 
 /* One that is shared need not be read by everybody to be known as the same. */
-static bool has_text_of_rank_0(const qkv_trainer *t) { return qkv_dist_rank() && qkv__pairs_are_opened(t->pairs); }
+static bool has_text_of_rank_0(const qkv_trainer *t) { return qkv_dist_rank() && qkv__dataset_are_opened(t->pairs); }
 
 /* Every rank has made the same of its files: better known now than by a model that learns nothing. */
 static qkv_status join_ranks(qkv_trainer *t)
@@ -164,10 +164,10 @@ static qkv_status start(qkv_trainer *t)
     if (!t->optimizer || !t->tape || !t->batches || !t->losses || !t->tokens) return qkv_error_status();
     qkv_status status = has_text_of_rank_0(t) ? QKV_OK : hash_pairs(t, &t->pairs_hash);
     if (!status) status = begin_epoch(t, 0);
-    return status || qkv_dist_ranks() == 1 ? status : join_ranks(t);
+    return status || qkv_dist_size() == 1 ? status : join_ranks(t);
 }
 
-qkv_trainer *qkv_trainer_new(qkv_model *m, const qkv_pairs *pairs, const qkv_trainer_opts *opts)
+qkv_trainer *qkv_trainer_new(qkv_model *m, const qkv_dataset *pairs, const qkv_trainer_opts *opts)
 {
     qkv_trainer made = { .model = m, .pairs = pairs };
     if (read_trainer_options(&made, opts)) return NULL;
@@ -176,7 +176,7 @@ qkv_trainer *qkv_trainer_new(qkv_model *m, const qkv_pairs *pairs, const qkv_tra
     *t = made;
     t->has_schedule = t->o.schedule.lr != 0;
     t->batch_opts.seed = t->o.seed;
-    t->translation = qkv_translating();
+    t->translation = qkv_loss_seq2seq();
     if (!t->o.objective) t->o.objective = &t->translation;
     if (!t->o.update_freq) t->o.update_freq = 1;
     if (!start(t)) return t;
@@ -193,7 +193,7 @@ void qkv_trainer_free(qkv_trainer *t)
     qkv__release(t->losses, sizeof *t->losses * (size_t)t->n_batches);
     qkv__release(t->tokens, sizeof *t->tokens * (size_t)t->n_batches);
     qkv__partial_sums_free(&t->sums);
-    qkv_epoch_free(t->epoch);
+    qkv_loader_free(t->epoch);
     qkv_tape_free(t->tape);
     qkv_optimizer_free(t->optimizer);
     qkv__release(t, sizeof *t);
@@ -212,8 +212,8 @@ bool qkv__trainer_is_sharded(const qkv_trainer *t) { return t->is_sharded; }
 static qkv_status not_finite(const qkv_trainer *t, const char *what, double value, bool has_grad)
 {
     const qkv_params *p = qkv_model_params(t->model);
-    for (int i = 0; i < qkv_params_tensors(p); i++) {
-        const qkv_tensor *w = qkv_params_tensor(p, i);
+    for (int i = 0; i < qkv_params_size(p); i++) {
+        const qkv_tensor *w = qkv_params_at(p, i);
         for (int64_t k = 0; k < w->count; k++)
             if (!isfinite(w->data[k]) || (has_grad && !isfinite(w->grad[k])))
                 return qkv__fail(QKV_NUMERIC,
@@ -230,8 +230,8 @@ static qkv_status check_update(const qkv_trainer *t)
 {
     qkv_params *p = qkv_model_params(t->model);
     int64_t at = qkv__optimizer_lost(t->optimizer);
-    for (int i = 0; at >= 0 && i < qkv_params_tensors(p); i++) {
-        const qkv_tensor *w = qkv_params_tensor(p, i);
+    for (int i = 0; at >= 0 && i < qkv_params_size(p); i++) {
+        const qkv_tensor *w = qkv_params_at(p, i);
         int64_t start = w->data - qkv_params_data(p);
         if (at < start || at >= start + w->count) continue;
         return qkv__fail(QKV_NUMERIC,
@@ -248,7 +248,7 @@ static void await_weight(void *data, const qkv_tensor *w)
 {
     const qkv_trainer *t = data;
     const qkv_params *p = qkv_model_params(t->model);
-    uintptr_t start = (uintptr_t)qkv_params_tensor(p, 0)->data, at = (uintptr_t)w->data;
+    uintptr_t start = (uintptr_t)qkv_params_at(p, 0)->data, at = (uintptr_t)w->data;
     int64_t from = (int64_t)((at - start) / sizeof(float));
     if (at < start || from >= t->slices.count) return; /* of another model */
     qkv__all_gather_wait(t->gathering, from + w->count);
@@ -310,35 +310,35 @@ static qkv_status learn(qkv_trainer *t, const qkv_batch *b, uint64_t pass, doubl
     qkv_tensor *scaled = share == 1 ? mean : qkv_scale(mean, (float)share);
     qkv_status status = end_gathering(t);
     if (!status) status = qkv_backward(scaled);
-    double value = (double)qkv_item(mean);
+    double value = (double)qkv_tensor_item(mean);
     *loss += share * value;
     qkv_tape_reset(t->tape);
-    return status || isfinite(value) ? status : not_finite(t, "loss", value, qkv_dist_ranks() == 1);
+    return status || isfinite(value) ? status : not_finite(t, "loss", value, qkv_dist_size() == 1);
 }
 
 /* Makes this rank's share of n batches: nobody else reads their text. */
 static qkv_status make_batches(qkv_trainer *t, int64_t n)
 {
     int64_t parts = parts_of(t);
-    qkv__node share = qkv__tree_share(n * parts, qkv_dist_rank(), qkv_dist_ranks());
+    qkv__node share = qkv__tree_share(n * parts, qkv_dist_rank(), qkv_dist_size());
     qkv_status status = QKV_OK;
     for (int64_t i = share.from; i < share.to && !status; i++) {
         status = qkv__make_batch(t->o.objective, t->epoch, t->next + i / parts, i % parts, parts, t->o.seed,
                                  t->passes + (uint64_t)i, &t->batches[i]);
         t->tokens[i] = t->batches[i].tokens;
     }
-    return status || qkv_dist_ranks() == 1 ? status : qkv__share_parts(t->tokens, sizeof *t->tokens, n * parts);
+    return status || qkv_dist_size() == 1 ? status : qkv__share_parts(t->tokens, sizeof *t->tokens, n * parts);
 }
 
 /* The batches of the next update, and how many tokens they have. */
 static qkv_status gather(qkv_trainer *t, int64_t *n, int64_t *tokens)
 {
-    int64_t left = qkv_epoch_batches(t->epoch) - t->next;
+    int64_t left = qkv_loader_size(t->epoch) - t->next;
     if (left <= 0) {
         qkv_status status = begin_epoch(t, t->number + 1);
         if (status) return status;
         t->next = 0;
-        left = qkv_epoch_batches(t->epoch);
+        left = qkv_loader_size(t->epoch);
     }
     *n = qkv__min(t->o.update_freq, left);
     qkv_status status = make_batches(t, *n);
@@ -351,7 +351,7 @@ static qkv_status gather(qkv_trainer *t, int64_t *n, int64_t *tokens)
 static double share_of(const qkv_batch *b, int64_t tokens) { return tokens ? (double)b->tokens / (double)tokens : 0; }
 
 /* One after the other: the gradients of each are added to the sum of those before it. */
-static qkv_status learn_in_turn(qkv_trainer *t, qkv_progress *out, int64_t n)
+static qkv_status learn_in_turn(qkv_trainer *t, qkv_train_state *out, int64_t n)
 {
     qkv_status status = QKV_OK;
     for (int64_t i = 0; i < n && !status; i++)
@@ -375,7 +375,7 @@ static qkv_status learn_micro_batch(void *data, int64_t i)
 }
 
 /* Micro-batches, on all ranks, their gradients added in the order of a tree. */
-static qkv_status learn_in_tree(qkv_trainer *t, const qkv_progress *out, int64_t n)
+static qkv_status learn_in_tree(qkv_trainer *t, const qkv_train_state *out, int64_t n)
 {
     shared_update u = { t, out->tokens };
     int64_t leaves = n * t->o.micro_batches;
@@ -390,7 +390,7 @@ static qkv_status learn_in_tree(qkv_trainer *t, const qkv_progress *out, int64_t
 }
 
 /* Their losses, in the same order. */
-static qkv_status sum_losses(const qkv_trainer *t, qkv_progress *out, int64_t n)
+static qkv_status sum_losses(const qkv_trainer *t, qkv_train_state *out, int64_t n)
 {
     int64_t leaves = n * t->o.micro_batches;
     qkv_status status = qkv__share_parts(t->losses, sizeof *t->losses, leaves);
@@ -422,7 +422,7 @@ static qkv_status update_weights(qkv_trainer *t)
     return status ? status : check_update(t);
 }
 
-static qkv_status update(qkv_trainer *t, qkv_progress *out, int64_t n)
+static qkv_status update(qkv_trainer *t, qkv_train_state *out, int64_t n)
 {
     float norm = 0;
     qkv_status status = t->o.micro_batches ? learn_in_tree(t, out, n) : learn_in_turn(t, out, n);
@@ -435,9 +435,9 @@ static qkv_status update(qkv_trainer *t, qkv_progress *out, int64_t n)
     return status || !t->o.micro_batches ? status : sum_losses(t, out, n); /* while weights are on their way */
 }
 
-qkv_status qkv__trainer_step_ahead(qkv_trainer *t, qkv_progress *out)
+qkv_status qkv__trainer_step_ahead(qkv_trainer *t, qkv_train_state *out)
 {
-    qkv_progress now = { 0 };
+    qkv_train_state now = { 0 };
     int64_t n = 0;
     if (!t) return qkv__fail(QKV_USAGE, "training: there is no trainer");
     qkv_status status = gather(t, &n, &now.tokens);
@@ -452,22 +452,22 @@ qkv_status qkv__trainer_step_ahead(qkv_trainer *t, qkv_progress *out)
     t->next += n;
     now.epoch = t->number;
     now.batch = t->next;
-    now.of = qkv_epoch_batches(t->epoch);
+    now.of = qkv_loader_size(t->epoch);
     if (out) *out = now;
     return QKV_OK;
 }
 
-qkv_status qkv_trainer_step(qkv_trainer *t, qkv_progress *out)
+qkv_status qkv_trainer_step(qkv_trainer *t, qkv_train_state *out)
 {
     qkv_status status = qkv__trainer_step_ahead(t, out);
     return status ? status : qkv__trainer_settle(t);
 }
 
-qkv_progress qkv_trainer_at(const qkv_trainer *t)
+qkv_train_state qkv_trainer_at(const qkv_trainer *t)
 {
-    if (!t) return (qkv_progress){ 0 };
-    return (qkv_progress){
-        .step = qkv_optimizer_steps(t->optimizer), .epoch = t->number, .batch = t->next, .of = qkv_epoch_batches(t->epoch)
+    if (!t) return (qkv_train_state){ 0 };
+    return (qkv_train_state){
+        .step = qkv_optimizer_steps(t->optimizer), .epoch = t->number, .batch = t->next, .of = qkv_loader_size(t->epoch)
     };
 }
 
@@ -478,7 +478,7 @@ static uint64_t hash_numbers(int n, const double *numbers)
     return hash_bytes(FNV_START, numbers, sizeof *numbers * (size_t)n);
 }
 
-uint64_t qkv__transformer_hash(const qkv_transformer_opts *o)
+uint64_t qkv__transformer_hash(const qkv_config *o)
 {
     const struct {
         size_t turn;
@@ -589,7 +589,7 @@ typedef struct listing {
 static void list_state(const qkv_trainer *t, listing *l, int k, int i, qkv__collection *all)
 {
     qkv_params *p = qkv_model_params(t->model);
-    const qkv_tensor *w = qkv_params_tensor(p, i);
+    const qkv_tensor *w = qkv_params_at(p, i);
     qkv__to_store *to = &l->tensors[l->n];
     int64_t start = w->data - qkv_params_data(p);
     *to = (qkv__to_store){ .name = l->names[l->n], .ndim = w->ndim, .shape = w->shape, .count = w->count };
@@ -603,13 +603,13 @@ static void list_state(const qkv_trainer *t, listing *l, int k, int i, qkv__coll
 static qkv_status list_tensors(const qkv_trainer *t, listing *l, qkv__collection *all)
 {
     qkv_params *p = qkv_model_params(t->model);
-    int weights = qkv_params_tensors(p), most = 3 * weights;
+    int weights = qkv_params_size(p), most = 3 * weights;
     *l = (listing){ .bytes = (sizeof *l->tensors + sizeof *l->states + sizeof *l->names) * (size_t)most };
     if (!(l->tensors = qkv__alloc(l->bytes))) return QKV_MEMORY;
     l->states = (qkv__scattered *)(l->tensors + most);
     l->names = (char(*)[300])(l->states + most);
     for (int i = 0; i < weights; i++) {
-        const qkv_tensor *w = qkv_params_tensor(p, i);
+        const qkv_tensor *w = qkv_params_at(p, i);
         l->tensors[l->n++] = (qkv__to_store){
             .name = qkv_params_name(p, i), .ndim = w->ndim, .shape = w->shape, .count = w->count, .data = w->data
         };
@@ -764,7 +764,7 @@ static qkv_status take(qkv_trainer *t, const qkv__safetensors *file)
     return QKV_OK;
 }
 
-qkv_status qkv_trainer_resume(qkv_trainer *t, const char *path)
+qkv_status qkv_trainer_load(qkv_trainer *t, const char *path)
 {
     qkv__safetensors file;
     if (!t || !path) return qkv__fail(QKV_USAGE, "training: a trainer and a path are needed to resume");
@@ -808,8 +808,8 @@ static void read_bucket(const qkv_trainer *t, const qkv__safetensors *file, int 
     qkv_params *p = qkv_model_params(t->model);
     char name[300];
     memset(to, 0, sizeof *to * (size_t)(bucket.to - bucket.from));
-    for (int i = 0; i < qkv_params_tensors(p); i++) {
-        const qkv_tensor *w = qkv_params_tensor(p, i);
+    for (int i = 0; i < qkv_params_size(p); i++) {
+        const qkv_tensor *w = qkv_params_at(p, i);
         int64_t start = w->data - qkv_params_data(p);
         int64_t from = qkv__max(start, bucket.from), end = qkv__min(start + w->count, bucket.to);
         if (from >= end) continue;
@@ -840,7 +840,7 @@ qkv_status qkv__trainer_resume_all(qkv_trainer *t, const char *path)
     qkv_status status = reads ? qkv__safetensors_read(path, &file) : QKV_OK;
     if (status) return status;
     if (reads) status = take(t, &file);
-    if (!status && qkv_dist_ranks() > 1) status = share_position(t);
+    if (!status && qkv_dist_size() > 1) status = share_position(t);
     if (!status && t->is_sharded) status = deal_states(t, reads ? &file : NULL);
     if (reads) qkv__safetensors_free(&file);
     return status;

@@ -8,21 +8,21 @@
 
 /* Differs where an option does: a checkpoint fits no other model. Two models of the same options have the same hash in every
  * release; qkv/transformer.def says how. */
-uint64_t qkv__transformer_hash(const qkv_transformer_opts *o);
+uint64_t qkv__transformer_hash(const qkv_config *o);
 
-/* As qkv_trainer_resume(), called by all ranks: rank 0 reads the file, and every rank's trainer goes on where it is: weights,
+/* As qkv_trainer_load(), called by all ranks: rank 0 reads the file, and every rank's trainer goes on where it is: weights,
  * optimizer, position and the best so far. */
 qkv_status qkv__trainer_resume_all(qkv_trainer *t, const char *path);
 
 /* A part of the i-th batch of an epoch, ready for the forward of that number. A batch of few rows has parts without any. The
- * errors of qkv_epoch_batch() and of the objective. */
-qkv_status qkv__make_batch(const qkv_objective *o, const qkv_epoch *e, int64_t i, int64_t part, int64_t parts, uint64_t seed,
+ * errors of qkv_loader_batch() and of the objective. */
+qkv_status qkv__make_batch(const qkv_loss *o, const qkv_loader *e, int64_t i, int64_t part, int64_t parts, uint64_t seed,
                            uint64_t pass, qkv_batch *out);
 
 /* As qkv_trainer_step(), but where ranks shard an update it may end before their parts of the weights have come together: they
  * are on their way while the next step begins. The weights are the update's once qkv__trainer_settle() was called, by
  * all ranks, or the next step. */
-qkv_status qkv__trainer_step_ahead(qkv_trainer *t, qkv_progress *out);
+qkv_status qkv__trainer_step_ahead(qkv_trainer *t, qkv_train_state *out);
 qkv_status qkv__trainer_settle(qkv_trainer *t);
 
 /* The losses of the updates since the last line of the log, which a checkpoint keeps: the first line after a resume is then the

@@ -4,7 +4,7 @@
 #include <string.h>
 
 int qkv_dist_rank(void) { return 0; }
-int qkv_dist_ranks(void) { return 1; }
+int qkv_dist_size(void) { return 1; }
 int64_t qkv_dist_first(const size_t *lengths, int64_t n, int r) { return lengths && r ? n : 0; }
 
 qkv_status qkv__dist_agree(const void *bytes, size_t n, const char *what) { return (void)bytes, (void)n, (void)what, QKV_OK; }

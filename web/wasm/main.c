@@ -11,7 +11,7 @@
 
 static qkv_model *model;
 static qkv__engine *engine;
-static qkv_text answer;
+static qkv_buffer answer;
 
 /* The comparison of the sort that is going on: sorts are not nested. */
 static int (*compare_with_data)(const void *, const void *, void *);
@@ -60,7 +60,7 @@ static void find_checkpoints(void)
 /* Loads the folder that the worker shows as /model. The status; error() says why. */
 EXPORT("load") int load_model(const char *name)
 {
-    qkv_set_threads(1);
+    qkv_set_num_threads(1);
     model = qkv_model_load("/model");
     if (model) qkv_params_materialize(qkv_model_params(model)); /* as float32, to be read fast; where that fails they stay */
     engine = model ? qkv__engine_new(model, name) : NULL;
