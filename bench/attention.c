@@ -1,5 +1,7 @@
 /* attention.c: attention forward and backward, against the machine's peak and PyTorch; and its memory. */
 #include "bench/bench.h"
+
+#include <qkv/unstable/util.h>
 #include "bench.h"
 
 #include <stdio.h>

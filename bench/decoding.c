@@ -1,6 +1,8 @@
 /* decoding.c: generating, translating and embedding, against the machine and the programs that the environment names; and what
  * the caches of a beam take. */
 #include "bench/bench.h"
+
+#include <qkv/unstable/util.h>
 #include "bench.h"
 
 #include <stdio.h>

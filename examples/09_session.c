@@ -1,6 +1,7 @@
 /* 09_session.c: a session: a prompt read at once, two continuations that share it, tokens one by one. The model is a small one
  * with random weights: what it writes has no meaning, how it is asked is the same for every decoder. */
 #include <qkv/qkv.h>
+#include <qkv/unstable/util.h>
 
 #include <stdio.h>
 

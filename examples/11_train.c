@@ -1,6 +1,7 @@
 /* 11_train.c FOLDER TRAIN.tsv VALID.tsv STEPS: a translator from lines "source TAB target". The folder holds the best model by
  * validation loss. Stopped at any moment and called again, the training resumes bit for bit. */
 #include <qkv/qkv.h>
+#include <qkv/unstable/runs.h>
 
 #include <stdio.h>
 #include <stdlib.h>

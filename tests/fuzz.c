@@ -176,11 +176,11 @@ static void read_template(const uint8_t *data, size_t size)
                                "\"content\": \"Hi\"}, {\"role\": \"assistant\", \"content\": \"Hello\", \"tool_calls\": []}], "
                                "\"tools\": [{\"type\": \"function\", \"function\": {\"name\": \"f\", \"parameters\": {}}}], "
                                "\"add_generation_prompt\": true, \"bos_token\": \"<s>\", \"eos_token\": \"</s>\"}";
-    const qkv_chat_render_opts opts = { .size = sizeof opts, .now = 1700000000, .most_steps = 20000 };
+    const qkv__chat_render_opts opts = { .size = sizeof opts, .now = 1700000000, .most_steps = 20000 };
     qkv_buffer out = { 0 };
-    qkv_chat_template *t = qkv_chat_template_new((const char *)data, size);
-    if (t) qkv_chat_template_render(t, talk, strlen(talk), &opts, &out);
-    qkv_chat_template_free(t);
+    qkv__chat_template *t = qkv__chat_template_new((const char *)data, size);
+    if (t) qkv__chat_template_render_json(t, talk, strlen(talk), &opts, &out);
+    qkv__chat_template_free(t);
     qkv_buffer_free(&out);
 }
 

@@ -1,6 +1,6 @@
 /* list_options.c: the options of "qkv train" that qkv/transformer.def says, a line each: job, name, a value that is not the one
  * without it ("-" for a flag), key in config.json, and that value there. */
-#include <qkv/nn.h>
+#include <qkv/model.h>
 
 #include <stdio.h>
 #include <string.h>

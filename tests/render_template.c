@@ -1,6 +1,6 @@
 /* render_template.c: a chat template with variables: what it writes.
  * usage: render_template TEMPLATE.jinja VARIABLES.json [SECONDS SINCE 1970] */
-#include <qkv/jinja.h>
+#include "jinja/template.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,14 +26,14 @@ int main(int argc, char **argv)
 {
     qkv_buffer out = { 0 };
     size_t source_length, length;
-    qkv_chat_render_opts opts = { .size = sizeof opts };
+    qkv__chat_render_opts opts = { .size = sizeof opts };
     if (argc < 3) return 2;
     if (argc > 3) opts.now = atoll(argv[3]);
     char *source = read_whole(argv[1], &source_length), *variables = read_whole(argv[2], &length);
-    qkv_chat_template *t = qkv_chat_template_new(source, source_length);
-    if (!t || qkv_chat_template_render(t, variables, length, &opts, &out)) return failed();
+    qkv__chat_template *t = qkv__chat_template_new(source, source_length);
+    if (!t || qkv__chat_template_render_json(t, variables, length, &opts, &out)) return failed();
     fwrite(out.data, 1, out.length, stdout);
-    qkv_chat_template_free(t);
+    qkv__chat_template_free(t);
     free(source);
     free(variables);
     qkv_buffer_free(&out);

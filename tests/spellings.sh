@@ -1,7 +1,7 @@
 #!/bin/sh
-# spellings.sh: a special token is spelled in one file alone, include/qkv/text.h; elsewhere it has a name. usage: spellings.sh ROOT
+# spellings.sh: a special token is spelled in one file alone, include/qkv/tokenizer.h; elsewhere it has a name. usage: spellings.sh ROOT
 . "$(dirname "$0")/cases.sh"
-header=include/qkv/text.h
+header=include/qkv/tokenizer.h
 
 # strings FILE..: "file: line: text" for each line's strings; comments are none.
 strings() {

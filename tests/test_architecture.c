@@ -8,6 +8,7 @@
 #include "draw/architecture.h"
 
 #include <qkv/qkv.h>
+#include <qkv/unstable/util.h>
 #include "draw/view.h"
 
 #include <math.h>

@@ -1,6 +1,7 @@
 /* test_attend.c: the weights are those of a tape, joined as plain loops join them; names are the text that was given; the
  * target is what qkv_translate() finds; rollout and measures against plain references. */
 #include <qkv/qkv.h>
+#include <qkv/unstable/util.h>
 
 #include "task/attend.h"
 

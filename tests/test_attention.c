@@ -1,6 +1,7 @@
 /* test_attention.c: scaled dot-product attention: the worked numbers, 240 random attentions against PyTorch and finite
  * differences, every instruction set against the reference, the same bits however it is cut, masks, bad input, memory. */
-#include <qkv/op.h>
+#include <qkv/tensor.h>
+#include <qkv/unstable/util.h>
 
 #include <math.h>
 #include <setjmp.h>

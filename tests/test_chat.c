@@ -1,6 +1,8 @@
 /* test_chat.c: talks: what a turn reads, what is dropped, stopping, conversations as JSON, templates of folders. */
 #include "serve_models.h"
 
+#include <qkv/unstable/util.h>
+
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

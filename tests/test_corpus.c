@@ -1,5 +1,5 @@
 /* test_corpus.c: pairs of lines in files, and ids that lie in a file. */
-#include <qkv/text.h>
+#include <qkv/data.h>
 
 #include <setjmp.h>
 #include <stdarg.h>

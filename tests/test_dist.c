@@ -8,7 +8,7 @@
 #include "tensor/tape.h"
 
 #include <qkv/nn.h>
-#include <qkv/op.h>
+#include <qkv/tensor.h>
 
 #include <math.h>
 #include <setjmp.h>

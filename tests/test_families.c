@@ -1,6 +1,7 @@
 /* test_families.c: published models as their files have them: the numbers that PyTorch gives for them, what their configs say
  * besides, and models of ours saved under their names. */
 #include <qkv/qkv.h>
+#include <qkv/unstable/util.h>
 
 #include <jansson.h>
 #include <math.h>

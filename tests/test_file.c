@@ -10,6 +10,7 @@
 #include "folder.h"
 
 #include <qkv/qkv.h>
+#include <qkv/unstable/util.h>
 
 #include <sys/stat.h>
 #include <termios.h>

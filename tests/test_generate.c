@@ -1,5 +1,6 @@
 /* test_generate.c: a generated text is what whole forwards say, at any number of threads; where it ends, what it gives out. */
 #include <qkv/task.h>
+#include <qkv/unstable/util.h>
 
 #include <math.h>
 #include <setjmp.h>

@@ -1,6 +1,7 @@
 /* test_heads.c: labels of words, answers, ranked passages and the modules of sentence-transformers. The models are the goldens of
  * tests/golden/heads.py, some with weights that make each token mean what a case needs. */
 #include <qkv/qkv.h>
+#include <qkv/unstable/util.h>
 
 #include <math.h>
 #include <setjmp.h>

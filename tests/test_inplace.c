@@ -1,6 +1,6 @@
 /* test_inplace.c: operations in place give the bits of those they are named after, forward and backward, and so does a tape
  * that reuses the memory of values. */
-#include <qkv/op.h>
+#include <qkv/tensor.h>
 
 #include <setjmp.h>
 #include <stdarg.h>

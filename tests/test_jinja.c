@@ -1,5 +1,5 @@
 /* test_jinja.c: chat templates: what they write, as @huggingface/jinja does (golden/templates.json), and what is refused. */
-#include <qkv/jinja.h>
+#include "jinja/template.h"
 
 #include <jansson.h>
 #include <setjmp.h>
@@ -16,11 +16,11 @@
 
 #include "failing.h"
 
-static qkv_status render_with(const char *template, const char *variables, const qkv_chat_render_opts *opts, qkv_buffer *out)
+static qkv_status render_with(const char *template, const char *variables, const qkv__chat_render_opts *opts, qkv_buffer *out)
 {
-    qkv_chat_template *t = qkv_chat_template_new(template, strlen(template));
-    qkv_status status = t ? qkv_chat_template_render(t, variables, strlen(variables), opts, out) : qkv_error_status();
-    qkv_chat_template_free(t);
+    qkv__chat_template *t = qkv__chat_template_new(template, strlen(template));
+    qkv_status status = t ? qkv__chat_template_render_json(t, variables, strlen(variables), opts, out) : qkv_error_status();
+    qkv__chat_template_free(t);
     return status;
 }
 
@@ -94,7 +94,7 @@ static void dates(void **state)
 {
     (void)state;
     qkv_buffer out = { 0 };
-    const qkv_chat_render_opts opts = { .size = sizeof opts, .now = 1720000000 }; /* 3 July 2024, 09:46:40 UTC */
+    const qkv__chat_render_opts opts = { .size = sizeof opts, .now = 1720000000 }; /* 3 July 2024, 09:46:40 UTC */
     setenv("TZ", "UTC", 1);
     tzset();
     assert_int_equal(render_with("{{ strftime_now('%d %b %Y|%B %-d %A %H:%M:%S %I%p %j %y %%') }}", "{}", &opts, &out), QKV_OK);
@@ -196,12 +196,12 @@ static void nested_too_deep(void **state)
         strcpy(template, "{{ ");
         for (int k = 0; k < 300; k++) strcat(template, parts[i]);
         strcat(template, "x }}");
-        assert_null(qkv_chat_template_new(template, strlen(template)));
+        assert_null(qkv__chat_template_new(template, strlen(template)));
         assert_int_equal(qkv_error_status(), QKV_LIMIT);
     }
     strcpy(template, "");
     for (int k = 0; k < 300; k++) strcat(template, "{% if a %}");
-    assert_null(qkv_chat_template_new(template, strlen(template)));
+    assert_null(qkv__chat_template_new(template, strlen(template)));
     assert_int_equal(qkv_error_status(), QKV_LIMIT);
     strcpy(template, "{{ 1");
     for (int k = 0; k < 1000; k++) strcat(template, "+1"); /* no brackets, and a deep tree all the same */
@@ -244,7 +244,7 @@ static void bad_variables(void **state)
     for (int i = 0; i < 300; i++) strcat(deep, "]");
     strcat(deep, "}");
     assert_int_equal(render("", deep, &out), QKV_LIMIT);
-    const qkv_chat_render_opts few = { .size = sizeof few, .most_steps = 5 };
+    const qkv__chat_render_opts few = { .size = sizeof few, .most_steps = 5 };
     assert_int_equal(render_with("{{ 1 }}{{ 2 }}{{ 3 }}", "{}", &few, &out), QKV_LIMIT);
     qkv_buffer_free(&out);
 }

@@ -1,5 +1,6 @@
 /* test_job.c: a training from files: its options, what rules choose, what --minutes plans, what is said of the text. */
 #include <qkv/qkv.h>
+#include <qkv/unstable/runs.h>
 #include "report/results.h"
 #include "recipe/job.h"
 

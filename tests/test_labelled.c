@@ -1,5 +1,5 @@
 /* test_labelled.c: labelled texts of every format, and documents. */
-#include <qkv/text.h>
+#include <qkv/data.h>
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,6 @@
 /* test_languages.c: translators of several languages, texts of several sentences, and summaries. */
 #include <qkv/qkv.h>
+#include <qkv/unstable/util.h>
 #include "serve/serve.h"
 
 #include <jansson.h>

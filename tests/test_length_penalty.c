@@ -1,5 +1,6 @@
 /* test_length_penalty.c: a model's own length penalty, in its folder and in its translations; and the one that fits a text. */
 #include <qkv/task.h>
+#include <qkv/unstable/util.h>
 #include "recipe/fit_length.h"
 
 #include <math.h>

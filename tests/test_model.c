@@ -1,5 +1,6 @@
 /* test_model.c: models in folders, and learning-rate schedules. */
 #include <qkv/qkv.h>
+#include <qkv/unstable/util.h>
 #include "report/arrays.h"
 #include "report/results.h"
 

@@ -1,6 +1,7 @@
 /* test_op_rules.c: what operations promise besides their formulas: known numbers, hard inputs, empty tensors, dropout, and one
  * clear sentence for every misuse. */
-#include <qkv/op.h>
+#include <qkv/tensor.h>
+#include <qkv/unstable/util.h>
 
 #include <math.h>
 #include <setjmp.h>

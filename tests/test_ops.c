@@ -1,6 +1,7 @@
 /* test_ops.c: every row of ops.def: gradients against finite differences, results and gradients against PyTorch, the same bits
  * on any number of threads. */
-#include <qkv/op.h>
+#include <qkv/tensor.h>
+#include <qkv/unstable/util.h>
 
 #include <math.h>
 #include <setjmp.h>

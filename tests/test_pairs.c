@@ -1,5 +1,5 @@
 /* test_pairs.c: pairs of id sequences and the batches of an epoch. */
-#include <qkv/text.h>
+#include <qkv/data.h>
 
 #include "../src/data/pairs.h"
 

@@ -10,6 +10,7 @@
 #include "megabyte.h"
 
 #include <qkv/qkv.h>
+#include <qkv/unstable/util.h>
 
 #include <jansson.h>
 #include <string.h>

@@ -1,5 +1,6 @@
 /* test_published.c: the tasks with published models: texts as their files frame them, and the numbers of plain forwards. */
 #include <qkv/qkv.h>
+#include <qkv/unstable/util.h>
 #include "report/attention.h"
 
 #include <jansson.h>

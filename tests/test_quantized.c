@@ -11,6 +11,8 @@
 #include <cmocka.h>
 
 #include "tensor/product.h"
+
+#include <qkv/unstable/util.h>
 #include "tensor/types.h"
 
 static uint32_t drawn = 1;

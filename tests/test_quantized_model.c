@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include <qkv/qkv.h>
+#include <qkv/unstable/util.h>
 #include "term/read_text.h"
 #include "report/average.h"
 

@@ -1,6 +1,7 @@
 /* test_run.c: a training in its folder: stopped anywhere it goes on to the same files; limits, patience, the best model;
  * folders that are refused. */
 #include <qkv/qkv.h>
+#include <qkv/unstable/runs.h>
 
 #include <math.h>
 #include <setjmp.h>

@@ -1,6 +1,7 @@
 /* test_sample.c: draws come as often as they should, filters keep what they should; streams give out whole characters, and
  * where they stop does not depend on how the text is cut. */
 #include <qkv/task.h>
+#include <qkv/unstable/util.h>
 
 #include <math.h>
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* test_search.c: beam search finds what trying everything finds; a sentence's result depends on nothing but itself. */
-#include <qkv/decode.h>
+#include <qkv/session.h>
 #include <qkv/task.h>
 
 #include <math.h>

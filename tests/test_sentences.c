@@ -1,5 +1,6 @@
 /* test_sentences.c: where sentences end. */
 #include <qkv/qkv.h>
+#include <qkv/unstable/util.h>
 
 #include <setjmp.h>
 #include <stdarg.h>

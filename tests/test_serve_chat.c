@@ -1,5 +1,7 @@
 /* test_serve_chat.c: POST /v1/chat/completions. */
 #include "serve/serve.h"
+
+#include <qkv/unstable/util.h>
 #include "http_client.h"
 #include "serve_models.h"
 

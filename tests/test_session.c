@@ -1,5 +1,7 @@
 /* test_session.c: whatever a session reads, in whatever blocks, beside whatever rows, has the bits of a whole forward. */
-#include <qkv/decode.h>
+#include <qkv/session.h>
+#include <qkv/unstable/util.h>
+#include <qkv/unstable/inspect.h>
 
 #include <math.h>
 #include <pthread.h>

@@ -1,6 +1,7 @@
 /* test_shortlist.c: what is learned of a toy corpus is right; a shortlist of everything changes nothing; what a sentence gives
  * depends on no other; files that are not so are refused. */
 #include <qkv/task.h>
+#include <qkv/unstable/shortlist.h>
 #include "recipe/shortlist_learn.h"
 
 #include "../src/decode/shortlist.h"

@@ -11,6 +11,7 @@
 #include "lcg.h"
 
 #include <qkv/qkv.h>
+#include <qkv/unstable/util.h>
 
 #include <string.h>
 

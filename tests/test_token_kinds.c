@@ -9,6 +9,7 @@
 #include "lcg.h"
 
 #include <qkv/qkv.h>
+#include <qkv/unstable/util.h>
 #include "report/tokens.h"
 
 #include <jansson.h>

@@ -1,5 +1,6 @@
 /* test_translate.c: a text's translation depends on nothing but the text; its attention is that of a whole forward. */
 #include <qkv/task.h>
+#include <qkv/unstable/util.h>
 
 #include <math.h>
 #include <pthread.h>

@@ -1,6 +1,8 @@
 /* test_view_text.c: maps, curves and the flow of attention as text: what stands where, how wide it is, and what is refused. */
 #include "draw/view.h"
 
+#include <qkv/unstable/util.h>
+
 #include <locale.h>
 #include <math.h>
 #include <setjmp.h>

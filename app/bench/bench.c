@@ -1,5 +1,7 @@
 /* bench.c: samples, and a row of each measurement. */
 #include "bench.h"
+
+#include <qkv/unstable/util.h>
 #include "measure.h"
 
 #include "../../src/base/clock.h"

@@ -6,7 +6,7 @@
 #include "../../src/base/memory.h"
 #include "../../src/tensor/tape.h"
 
-#include <qkv/op.h>
+#include <qkv/tensor.h>
 
 #include <stdio.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 #include "../../src/base/size.h"
 #include "../../src/nn/layer.h"
 
-#include <qkv/decode.h>
+#include <qkv/session.h>
 
 #include <stdio.h>
 

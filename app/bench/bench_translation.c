@@ -6,7 +6,7 @@
 #include "../../src/base/memory.h"
 #include "../../src/base/size.h"
 
-#include <qkv/decode.h>
+#include <qkv/session.h>
 
 #include <stdio.h>
 

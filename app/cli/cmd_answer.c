@@ -1,5 +1,7 @@
 /* cmd_answer.c: qkv answer: where a text answers questions. */
 #include "../term/read_text.h"
+
+#include <qkv/unstable/util.h>
 #include "json.h"
 #include "lines.h"
 #include "model.h"

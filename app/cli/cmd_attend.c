@@ -1,5 +1,7 @@
 /* cmd_attend.c: qkv attend: what every head attends to, in the terminal or as files. */
 #include "../term/read_text.h"
+
+#include <qkv/unstable/util.h>
 #include "../report/attention.h"
 #include "../serve/serve.h"
 #include "../draw/view.h"

@@ -1,5 +1,7 @@
 /* cmd_chat.c: qkv chat: a talk with a language model, line by line. */
 #include "../term/read_text.h"
+
+#include <qkv/unstable/util.h>
 #include "model.h"
 #include "sampling.h"
 #include "typed_line.h"

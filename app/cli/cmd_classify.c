@@ -1,5 +1,7 @@
 /* cmd_classify.c: qkv classify: lines in, labels out; or texts with their labels in, and how many were right out. */
 #include "../report/scores.h"
+
+#include <qkv/unstable/util.h>
 #include "../report/results.h"
 #include "../draw/view.h"
 #include "classified_table.h"

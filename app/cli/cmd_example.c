@@ -1,5 +1,7 @@
 /* cmd_example.c: qkv example: data to try the jobs on, made by grammars. */
 #include "../corpora/draw.h"
+
+#include <qkv/unstable/util.h>
 #include "options.h"
 
 #include <errno.h>

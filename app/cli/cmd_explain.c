@@ -1,5 +1,7 @@
 /* cmd_explain.c: qkv explain: one attention, step by step, with the numbers. */
 #include "../learn/explain.h"
+
+#include <qkv/unstable/inspect.h>
 #include "options.h"
 #include "streams.h"
 

@@ -1,5 +1,7 @@
 /* cmd_fill.c: qkv fill: the likeliest words for the masks in a text. */
 #include "../report/results.h"
+
+#include <qkv/unstable/util.h>
 #include "json.h"
 #include "lines.h"
 #include "model.h"

@@ -1,5 +1,7 @@
 /* cmd_forward.c: qkv forward: one run of a model, its logits and hidden states into files, to compare with other programs. */
 #include "../report/tokens.h"
+
+#include <qkv/unstable/util.h>
 #include "model.h"
 #include "options.h"
 #include "results.h"

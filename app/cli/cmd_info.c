@@ -1,5 +1,8 @@
 /* cmd_info.c: qkv info: what this build is and what it chose on this machine; or what a model is. */
 #include "../report/results.h"
+
+#include <qkv/unstable/util.h>
+#include <qkv/unstable/dist.h>
 #include "options.h"
 #include "streams.h"
 #include "../draw/print_maps.h"

@@ -1,5 +1,7 @@
 /* cmd_score.c: qkv score: BLEU and chrF of translations. */
 #include "../report/scores.h"
+
+#include <qkv/unstable/util.h>
 #include "lines.h"
 #include "options.h"
 #include "streams.h"

@@ -1,5 +1,7 @@
 /* cmd_serve.c: qkv serve: a model behind HTTP, with a page to look at it. */
 #include "../serve/serve.h"
+
+#include <qkv/unstable/util.h>
 #include "model.h"
 #include "options.h"
 #include "sampling.h"

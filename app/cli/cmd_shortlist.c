@@ -1,5 +1,8 @@
 /* cmd_shortlist.c: qkv shortlist: which target tokens a source token can become, learned from aligned text. */
 #include "../recipe/shortlist_learn.h"
+
+#include <qkv/unstable/util.h>
+#include <qkv/unstable/shortlist.h>
 #include "options.h"
 
 #include <stdio.h>

@@ -1,5 +1,7 @@
 /* cmd_summarize.c: qkv summarize: texts in, their summaries out. */
 #include "lines.h"
+
+#include <qkv/unstable/util.h>
 #include "model.h"
 
 #include <stdio.h>

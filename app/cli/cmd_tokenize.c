@@ -1,5 +1,7 @@
 /* cmd_tokenize.c: qkv tokenize and qkv detokenize: lines of text to tokens and back, one line in, one line out. */
 #include "../report/tokens.h"
+
+#include <qkv/unstable/util.h>
 #include "lines.h"
 #include "options.h"
 #include "streams.h"

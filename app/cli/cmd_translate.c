@@ -1,5 +1,8 @@
 /* cmd_translate.c: qkv translate: lines in, translations out. */
 #include "lines.h"
+
+#include <qkv/unstable/util.h>
+#include <qkv/unstable/shortlist.h>
 #include "model.h"
 #include "options.h"
 #include "streams.h"

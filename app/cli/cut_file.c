@@ -2,6 +2,8 @@
  * output, not with a signal. Only calls that a handler may make: qkv_mapped_file, write, pause, _exit. */
 #include "options.h"
 
+#include <qkv/unstable/util.h>
+
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>

@@ -1,6 +1,8 @@
 /* json.c: text as JSON. */
 #include "json.h"
 
+#include <qkv/unstable/util.h>
+
 #include "../term/errors.h"
 
 #include <stdio.h>

@@ -5,7 +5,8 @@
 #include "ranks.h"
 #include "shared_lines.h"
 
-#include <qkv/dist.h>
+#include <qkv/unstable/dist.h>
+#include <qkv/unstable/util.h>
 
 #include <errno.h>
 #include <stdlib.h>

@@ -4,6 +4,8 @@
 
 #include "options.h"
 
+#include <qkv/unstable/inspect.h>
+
 /* ---- options ---- */
 typedef struct model_values {
     bool int8, int4, bf16;

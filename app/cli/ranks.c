@@ -1,7 +1,7 @@
 /* ranks.c: a command that several ranks run as one. */
 #include "ranks.h"
 
-#include <qkv/dist.h>
+#include <qkv/unstable/dist.h>
 
 #include <fcntl.h>
 #include <stdio.h>

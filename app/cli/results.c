@@ -1,5 +1,7 @@
 /* results.c: what a command computed, printed or written. */
 #include "../report/arrays.h"
+
+#include <qkv/unstable/util.h>
 #include "results.h"
 #include "options.h"
 #include "../term/print.h"

@@ -4,7 +4,7 @@
 
 #include "ranks.h"
 
-#include <qkv/dist.h>
+#include <qkv/unstable/dist.h>
 
 #include <stdio.h>
 #include <stdlib.h>

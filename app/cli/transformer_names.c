@@ -1,7 +1,7 @@
 /* transformer_names.c: the names of qkv/transformer.def as tables. */
 #include "transformer_names.h"
 
-#include <qkv/nn.h>
+#include <qkv/model.h>
 
 const char *const transformer_option_names[TRANSFORMER_OPTIONS] = {
 #define QKV_TRAIN_OPTION(member, kind, name, ...) [TRANSFORMER_##member] = name,

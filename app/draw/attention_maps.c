@@ -1,5 +1,7 @@
 /* attention_maps.c: maps of attention as pictures, as text, and as files of whatever their ending says. */
 #include "../report/attention.h"
+
+#include <qkv/unstable/util.h>
 #include "../../src/base/memory.h"
 #include "../../src/base/options.h"
 #include "../../src/base/out.h"

@@ -1,5 +1,7 @@
 /* heatmap_text.c: numbers as coloured blocks on a terminal, as shades elsewhere. */
 #include "../../src/base/language.h"
+
+#include <qkv/unstable/util.h>
 #include "../../src/base/options.h"
 #include "../../src/base/size.h"
 #include "../../src/base/out.h"

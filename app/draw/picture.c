@@ -1,5 +1,7 @@
 /* picture.c: the surface of a picture, and its way into a file. */
 #include "view.h"
+
+#include <qkv/unstable/util.h>
 #include "picture.h"
 
 #include "svg.h"

@@ -1,5 +1,7 @@
 /* training_log.c: how trainings went, from the files in their folders: curves of their losses, and several side by side. */
 #include "../../src/base/file.h"
+
+#include <qkv/unstable/util.h>
 #include "../../src/base/json.h"
 #include "../../src/base/size.h"
 #include "../../src/base/out.h"

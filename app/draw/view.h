@@ -14,7 +14,7 @@
 #ifndef QKV_VIEW_H
 #define QKV_VIEW_H
 
-#include <qkv/attend.h>
+#include <qkv/unstable/inspect.h>
 #include "../report/attention.h"
 
 #ifdef __cplusplus
@@ -85,7 +85,7 @@ typedef struct qkv_screen_opts {
 QKV_API qkv_status qkv_heatmap_text(const float *values, const qkv_heatmap_opts *opts, const qkv_screen_opts *screen,
                                     qkv_buffer *out);
 
-/* ---- maps of attention, see qkv_attention_maps_make() in <qkv/attend.h> ---- */
+/* ---- maps of attention, see qkv_attention_maps_make() in <qkv/unstable/inspect.h> ---- */
 
 /* As text in *out, which is yours: the title of all, and each map by qkv_heatmap_text(), of several with its own title. NULL
  * screen means all zero. */

@@ -2,7 +2,7 @@
 #ifndef QKV_SRC_ATTENTION_CAPTURE_H
 #define QKV_SRC_ATTENTION_CAPTURE_H
 
-#include <qkv/attend.h>
+#include <qkv/unstable/inspect.h>
 
 #include "json.h"
 

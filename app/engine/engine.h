@@ -3,7 +3,7 @@
 #ifndef QKV_SRC_ENGINE_H
 #define QKV_SRC_ENGINE_H
 
-#include <qkv/decode.h>
+#include <qkv/session.h>
 
 #include "json.h"
 

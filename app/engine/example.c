@@ -2,6 +2,8 @@
  * for others there are sentences in a language that the tokenizer knows. */
 #include "about.h"
 
+#include <qkv/unstable/util.h>
+
 #include "../../src/base/file.h"
 #include "../../src/model/model_info.h"
 #include "../../src/token/tokenizer.h"

@@ -1,9 +1,9 @@
 /* touched.c: switches inside the model, and the requests that look into it: walk, lens, why. The calls are those of
- * <qkv/touch.h>. */
+ * <qkv/unstable/inspect.h>. */
 #include "../report/attention.h"
 #include "inside.h"
 
-#include <qkv/touch.h>
+#include <qkv/unstable/inspect.h>
 
 #include <string.h>
 

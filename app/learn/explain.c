@@ -1,5 +1,7 @@
 /* explain.c: reads what is to be explained and computes every step of it. */
 #include "../report/arrays.h"
+
+#include <qkv/unstable/util.h>
 #include "../report/results.h"
 #include "explained.h"
 

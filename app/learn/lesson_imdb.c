@@ -1,5 +1,7 @@
 /* lesson_imdb.c: the lesson imdb: a thousand film reviews through one layer of self-attention. */
 #include "../draw/view.h"
+
+#include <qkv/unstable/util.h>
 #include "lesson.h"
 
 #include "../draw/print_maps.h"

@@ -1,6 +1,8 @@
 /* quiz.c: asks the questions of quiz.def. */
 #include "quiz.h"
 
+#include <qkv/unstable/util.h>
+
 #include "lesson.h"
 #include "../term/errors.h"
 

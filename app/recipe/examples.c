@@ -1,5 +1,7 @@
 /* examples.c: texts of the training that a page offers to begin with, as examples.txt beside the model. */
 #include "job.h"
+
+#include <qkv/unstable/util.h>
 #include "training.h"
 
 #include "../../src/model/model_info.h"

@@ -1,5 +1,7 @@
 /* job_classify.c: training a classifier: labelled texts in. */
 #include "job.h"
+
+#include <qkv/score.h>
 #include "share_text.h"
 
 #include "../../src/base/memory.h"

@@ -13,7 +13,8 @@
 #include "../../src/data/pairs.h"
 #include "../../src/train/plan.h"
 
-#include <qkv/dist.h>
+#include <qkv/unstable/dist.h>
+#include <qkv/unstable/util.h>
 
 #include <math.h>
 #include <stdio.h>

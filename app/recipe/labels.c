@@ -2,6 +2,8 @@
  * columns the other way round. Such text trains without an error to a model that has learned nothing. */
 #include "labels.h"
 
+#include <qkv/unstable/util.h>
+
 #include "../../src/base/language.h"
 #include "../../src/base/memory.h"
 #include "../../src/data/label_list.h"

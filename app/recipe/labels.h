@@ -2,7 +2,7 @@
 #ifndef QKV_SRC_JOB_LABELS_H
 #define QKV_SRC_JOB_LABELS_H
 
-#include <qkv/text.h>
+#include <qkv/data.h>
 
 #include <stdbool.h>
 

@@ -4,7 +4,7 @@
 
 #include "../../src/base/status.h"
 
-#include <qkv/dist.h>
+#include <qkv/unstable/dist.h>
 
 /* A library's option of 0 means its default; a true 0 is a negative number there. */
 static float true_zero(float given) { return given == 0 ? -1 : given; }

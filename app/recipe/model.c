@@ -6,7 +6,8 @@
 #include "../../src/base/file.h"
 #include "../../src/base/status.h"
 
-#include <qkv/dist.h>
+#include <qkv/unstable/dist.h>
+#include <qkv/unstable/util.h>
 
 #include <stdio.h>
 

@@ -1,6 +1,8 @@
 /* model_card.c: README.md of an exported folder, from the record of its training. */
 #include "model_card.h"
 
+#include <qkv/unstable/util.h>
+
 #include "../../src/base/size.h"
 #include "../../src/base/json.h"
 #include "../../src/base/out.h"

@@ -1,6 +1,8 @@
 /* recipe.c: what follows from the amount and kind of a text: the options that nobody set. docs/recipes.md has the measurements
  * that the numbers here come from. */
 #include "job.h"
+
+#include <qkv/unstable/util.h>
 #include "training.h"
 
 #include "../../src/base/buffer.h"

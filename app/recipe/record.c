@@ -1,5 +1,7 @@
 /* record.c: what a training was asked for, written down; and taken up again when it goes on. */
 #include "job.h"
+
+#include <qkv/unstable/util.h>
 #include "training.h"
 
 #include "../../src/base/file.h"

@@ -1,5 +1,7 @@
 /* summary.c: what a training is about to do, for people: its text, its model, what the rules chose, its length. */
 #include "job.h"
+
+#include <qkv/unstable/util.h>
 #include "training.h"
 
 #include "../../src/base/out.h"

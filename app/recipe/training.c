@@ -1,5 +1,7 @@
 /* training.c: a training from files: options in, the text read, what is not set chosen, and the run. */
 #include "job.h"
+
+#include <qkv/unstable/runs.h>
 #include "share_text.h"
 #include "training.h"
 

@@ -3,6 +3,7 @@
 #define QKV_APP_REPORT_ATTENTION_H
 
 #include <qkv/qkv.h>
+#include <qkv/unstable/inspect.h>
 
 typedef struct qkv_ranked_head {
     int layer, head; /* from 0 */

@@ -7,6 +7,7 @@
 #include "../../src/base/out.h"
 
 #include <qkv/task.h>
+#include <qkv/unstable/util.h>
 
 #include <stdio.h>
 #include <string.h>

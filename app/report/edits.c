@@ -1,5 +1,5 @@
 /* touch.c: changes of a model as they are typed. */
-#include <qkv/touch.h>
+#include <qkv/unstable/inspect.h>
 
 #include "attention.h"
 #include "../../src/base/arena.h"

@@ -1,5 +1,7 @@
 /* ids_json.c: the tokens of a text as JSON. */
 #include "tokens.h"
+
+#include <qkv/unstable/util.h>
 #include "../../src/base/json.h"
 #include "../../src/base/buffer.h"
 

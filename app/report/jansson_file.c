@@ -1,6 +1,8 @@
 /* jansson_file.c: a whole JSON file as jansson values. */
 #include "jansson_file.h"
 
+#include <qkv/unstable/util.h>
+
 #include <string.h>
 
 bool qkv__json_out_of_memory(const json_error_t *error, const char *text, size_t size)

@@ -1,5 +1,7 @@
 /* typed_tokens.c: tokens and ids as lines that people read and type. */
 #include "tokens.h"
+
+#include <qkv/unstable/util.h>
 #include "../../src/base/out.h"
 #include "../../src/token/encoder.h"
 #include "../../src/token/tokenizer.h"

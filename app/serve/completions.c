@@ -1,6 +1,8 @@
 /* completions.c: POST /v1/completions and /v1/chat/completions: a language model continues texts or answers, all at once or piece
  * by piece. */
 #include "serve.h"
+
+#include <qkv/unstable/util.h>
 #include "../../src/base/size.h"
 #include "../../src/task/generate.h"
 #include "chat.h"

@@ -1,5 +1,7 @@
 /* explorer.c: the explorer page as a file that holds its data. */
 #include "serve.h"
+
+#include <qkv/unstable/util.h>
 #include "../engine/attention_capture.h"
 #include "page.h"
 #include "server.h"

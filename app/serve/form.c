@@ -1,6 +1,8 @@
 /* form.c: fields of a query and of the two kinds of forms, as an object of strings. */
 #include "server.h"
 
+#include <qkv/unstable/util.h>
+
 #include <string.h>
 #include <strings.h>
 

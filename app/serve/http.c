@@ -1,5 +1,7 @@
 /* http.c: a request from its first line to its answer. */
 #include "serve.h"
+
+#include <qkv/unstable/util.h>
 #include "server.h"
 
 #include <stdio.h>

@@ -1,5 +1,6 @@
 /* live.c: the live page as a file that holds a model and the engine that runs it. */
 #include <qkv/model.h>
+#include <qkv/unstable/util.h>
 #include "serve.h"
 
 #include "../../src/base/file.h"

@@ -1,6 +1,8 @@
 /* logprobs.c: the tokens of a completion with their log-probabilities, as OpenAI's completions have them. */
 #include "logprobs.h"
 
+#include <qkv/unstable/util.h>
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 #ifndef QKV_SERVE_H
 #define QKV_SERVE_H
 
-#include <qkv/attend.h>
+#include <qkv/unstable/inspect.h>
 
 #ifdef __cplusplus
 extern "C" {

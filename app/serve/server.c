@@ -1,5 +1,7 @@
 /* server.c: from options to a server that listens, and its end. */
 #include "serve.h"
+
+#include <qkv/unstable/util.h>
 #include "server.h"
 
 #include "../../src/base/options.h"

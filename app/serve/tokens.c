@@ -1,5 +1,7 @@
 /* tokens.c: POST /tokenize and /detokenize: in our form, in llama.cpp's and in vLLM's, chosen by the member with the text. */
 #include "../../src/model/special_tokens.h"
+
+#include <qkv/unstable/util.h>
 #include "logprobs.h"
 #include "prompts.h"
 #include "server.h"

@@ -2,6 +2,7 @@
 #include "language.h"
 
 #include <qkv/base.h>
+#include <qkv/unstable/util.h>
 
 #include <libintl.h>
 #include <limits.h>

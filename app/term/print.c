@@ -4,6 +4,7 @@
 #include "language.h"
 
 #include <qkv/qkv.h>
+#include <qkv/unstable/util.h>
 
 #include <math.h>
 #include <stdio.h>

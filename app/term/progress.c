@@ -4,7 +4,8 @@
 #include "language.h"
 #include "print.h"
 
-#include <qkv/text.h>
+#include <qkv/data.h>
+#include <qkv/unstable/util.h>
 
 #include <math.h>
 #include <stdarg.h>

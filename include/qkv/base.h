@@ -1,7 +1,6 @@
-/* qkv/base.h: status codes and the error sentence, options, files, threads, what this build is.
+/* qkv/base.h: status codes and the error sentence, strings, results, options, hooks, threads.
  *
- * Threads: any function from any thread, but for qkv_set_num_threads(), qkv_shutdown(), qkv_set_isa() and qkv_set_translator():
- * not while another thread computes. The error is one for each thread. One call at a time has the pool of threads; another one that comes
+ * Threads: any function from any thread, except qkv_set_num_threads() and qkv_shutdown(): not while another thread computes. The error is one for each thread. One call at a time has the pool of threads; another one that comes
  * meanwhile computes on its own thread alone, to the same bits. */
 #ifndef QKV_BASE_H
 #define QKV_BASE_H
@@ -84,6 +83,14 @@ typedef struct qkv_text {
     size_t length;
 } qkv_text;
 
+/* ---- text that grows ---- */
+typedef struct qkv_buffer {
+    char *data; /* length bytes and a NUL after them; NULL while nothing was ever put there */
+    size_t length;
+    size_t capacity;
+} qkv_buffer;
+QKV_API void qkv_buffer_free(qkv_buffer *t);
+
 /* ---- results -------------------------------------------------------------------------------------
  * A call that returns a struct of the library's takes T **out. *out is NULL, or a result of an earlier call with the same T,
  * which is used again: its old contents are gone. Read its members only; the library allocates it, so that members can be added.
@@ -131,52 +138,16 @@ extern "C" {
 #define QKV_OPTS_LIST(type, ...) ((type){ .size = sizeof(type), __VA_ARGS__ })
 #endif
 
-/* ---- the reader's language ----------------------------------------------------------------------
- * What the library writes for people (the words in pictures, tables as text, notes of a training) is English, or what this
- * function gives for the English: its translation, or the text itself; static text, and of a printf format one that takes the
- * same. Errors, JSON, CSV and the files of models and trainings are English always. NULL: all is English again. */
-typedef const char *(*qkv_translator)(const char *english);
-QKV_API void qkv_set_translator(qkv_translator translator);
-
-/* ---- files ----------------------------------------------------------------------------------- */
-
-/* Writes a whole file, by the rule that every file of the library is written by: a regular file, or one that is not there yet,
- * appears under its name when all of it is on the disk, and until then the old one stays; a link stays, and the file that it
- * leads to is the one that is replaced or made; a device, a pipe or a terminal is written into. IO, also for a folder; MEMORY;
- * LIMIT for a path of 4096 bytes. */
-QKV_API qkv_status qkv_file_write(const char *path, const void *bytes, size_t size);
-
-/* Whether qkv_file_write() could begin: better known before a long computation than after it. Writes nothing. IO with the
- * reason, LIMIT. */
-QKV_API qkv_status qkv_file_writable(const char *path);
-
-/* Which file is mapped at an address, for a handler of SIGBUS that tells of a model's file that was cut: safe to call there.
- * Its path, cut to `room` bytes with its NUL, goes to path. 0, and an empty path, where there is no file. */
-QKV_API int qkv_mapped_file(const void *address, char *path, size_t room);
-
 /* ---- threads -----------------------------------------------------------------------------------
  * Work is shared by a pool of threads that starts with the first parallel call. How many there are never changes
  * a bit of any result. The count is QKV_THREADS, else OMP_NUM_THREADS, else the number of physical cores this process
  * may run on. */
 QKV_API int qkv_num_threads(void);
 
-/* Where the count came from: "QKV_THREADS", "OMP_NUM_THREADS", "physical cores" or "qkv_set_num_threads". */
-QKV_API const char *qkv_threads_source(void);
-
 /* Uses n threads from now on (1..QKV_MAX_THREADS; 0: choose again as at the start). Not while another thread computes.
  * USAGE outside that range. */
 #define QKV_MAX_THREADS 256
 QKV_API qkv_status qkv_set_num_threads(int n);
-
-/* ---- packed weights ----------------------------------------------------------------------------
- * A weight of a loaded model that large products read again is kept a second time, in the order the product wants. That changes
- * the speed and no bit. All of them together take at most the limit: QKV_PACKED in the environment (bytes, or with K, M or G
- * behind; 0: none), else 1 GiB. Both calls are for any thread. */
-QKV_API size_t qkv_packed_limit(void);
-QKV_API size_t qkv_packed_bytes(void); /* in use now */
-
-/* From now on; what is packed already stays. */
-QKV_API void qkv_set_packed_limit(size_t bytes);
 
 /* Ends the pool and gives back its memory; the next parallel call starts it again. */
 QKV_API void qkv_shutdown(void);
@@ -187,13 +158,6 @@ QKV_API void qkv_shutdown(void);
  * Chosen once: the best the machine has, or QKV_ISA. NULL (see qkv_error) when QKV_ISA names one that is unknown or that the
  * machine lacks: then every tape refuses to compute, with the same sentence. */
 QKV_API const char *qkv_isa(void);
-
-/* The i-th instruction set this build holds and the machine can run, best last; NULL after the last. */
-QKV_API const char *qkv_isa_at(int i);
-
-/* Uses the named instruction set from now on. Not while another thread computes. UNSUPPORTED when it is unknown or the
- * machine lacks it. Results of different instruction sets differ in their last bits. */
-QKV_API qkv_status qkv_set_isa(const char *name);
 
 #ifdef __cplusplus
 }

@@ -2,13 +2,11 @@
  *
  * A conversation is a list of messages as OpenAI's API has them, each an object with "role" ("system", "user", "assistant",
  * "tool") and "content"; other members are for the model's chat template, which writes it as the text that the model was
- * trained on: see <qkv/jinja.h>.
  *
  * Threads: a chat is for one thread at a time; any number of them may share one model. */
 #ifndef QKV_CHAT_H
 #define QKV_CHAT_H
 
-#include <qkv/jinja.h>
 #include <qkv/task.h>
 
 #ifdef __cplusplus
@@ -34,7 +32,7 @@ typedef struct qkv_chat_opts {
 
 /* A chat with a decoder alone, without messages; the model must outlive it. NULL on error: USAGE for another model, tools that
  * are no array, NULL; LIMIT for a context that the model cannot read; UNSUPPORTED where there is no chat template; the errors
- * of qkv_chat_template_new(); IO, MEMORY. You own it. NULL opts means all zero. */
+ * of a chat template; IO, MEMORY. You own it. NULL opts means all zero. */
 QKV_API qkv_chat *qkv_chat_new(const qkv_model *m, const qkv_chat_opts *opts);
 QKV_API void qkv_chat_free(qkv_chat *c);
 
@@ -57,7 +55,7 @@ QKV_API int64_t qkv_chat_messages(const qkv_chat *c); /* how many there are, the
 /* The conversation, as qkv_chat_from_json() takes it: an array of messages, one a line; to *out, which is yours. USAGE, MEMORY. */
 QKV_API qkv_status qkv_chat_to_json(const qkv_chat *c, qkv_buffer *out);
 
-/* What the model would read now, as its template writes it. The errors of qkv_chat_template_render(). */
+/* What the model would read now, as its template writes it. The errors of a chat template. */
 QKV_API qkv_status qkv_chat_prompt(const qkv_chat *c, qkv_buffer *out);
 
 /* What a turn took. */

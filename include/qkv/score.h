@@ -12,7 +12,7 @@
 #ifndef QKV_SCORE_H
 #define QKV_SCORE_H
 
-#include <qkv/text.h>
+#include <qkv/base.h>
 
 #ifdef __cplusplus
 extern "C" {

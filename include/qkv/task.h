@@ -5,8 +5,7 @@
 #ifndef QKV_TASK_H
 #define QKV_TASK_H
 
-#include <qkv/decode.h>
-#include <qkv/score.h>
+#include <qkv/session.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -23,7 +22,7 @@ typedef enum qkv_split {
 } qkv_split;
 
 /* ---- translation: an encoder and a decoder ----
- * The search is that of <qkv/decode.h>. Of a published model beam, length_penalty (its scores are by_length) and the largest
+ * The search is that of <qkv/session.h>. Of a published model beam, length_penalty (its scores are by_length) and the largest
  * max_length are what its files say, unless the options do; and so are its ends and what is never found. A source is at most
  * its context. Of a model of ours length_penalty is what was kept with it, see qkv_model_set_length_penalty(), or 0.6. */
 typedef struct qkv_translate_opts {
@@ -102,10 +101,6 @@ QKV_API qkv_status qkv_summarize(const qkv_model *m, const char *const *texts, c
  * for a translation without cross; MEMORY. */
 QKV_API qkv_status qkv_translation_attention(const qkv_translations *t, int64_t i, int k, float *mean);
 QKV_API qkv_status qkv_translation_alignment(const qkv_translations *t, int64_t i, int k, int64_t *source);
-
-/* To learn to translate: the cross-entropy of every id of the target, its end included, given the source and the ids before it.
- * b->tokens counts these. What a trainer without an objective learns. */
-QKV_API qkv_loss qkv_loss_seq2seq(void);
 
 /* ---- generation: a decoder alone continues a text ---- */
 typedef struct qkv_generate_opts {
@@ -221,33 +216,6 @@ typedef struct qkv_matrix {
 QKV_API void qkv_matrix_free(qkv_matrix *r);
 
 /* ---- classification: an encoder alone, pooled, and a classifier ---- */
-
-/* Adds a text to pairs as m reads it; the class is the only id of the target. pair is NULL where there is none; max_length as
- * in qkv_encoder_opts, without windows. Batches of them end with qkv_special_tokens.end. USAGE for NULL or a model that lacks
- * its special tokens; and as qkv_dataset_add_ids(). */
-QKV_API qkv_status qkv_pairs_add_text(qkv_dataset *p, const qkv_model *m, const char *text, size_t length, const char *pair,
-                                      size_t pair_length, int64_t max_length, int32_t class_id);
-
-/* The logits (rows, classes) of such a batch. */
-QKV_API qkv_tensor *qkv_classify_batch(const qkv_model *m, qkv_tape *t, const qkv_batch *b);
-
-/* To learn the class of each text; b->tokens counts texts. weights: one for each class of the model, above 0, which must
- * outlive it; NULL: all 1. The mean loss is sum w_i loss_i / texts. */
-QKV_API qkv_loss qkv_loss_classification(const float *weights, int64_t classes);
-
-/* The same for texts that have several labels, or none: has[k] is 1 for label k, and there are as many as classes of the model. */
-QKV_API qkv_status qkv_pairs_add_text_labels(qkv_dataset *p, const qkv_model *m, const char *text, size_t length,
-                                             const char *pair, size_t pair_length, int64_t max_length, const uint8_t *has,
-                                             int64_t labels);
-
-/* To learn which labels each text has: the binary cross-entropy of each, smoothing towards 1/2, mean over texts and labels. */
-QKV_API qkv_loss qkv_loss_multilabel(void);
-
-/* And for texts that have a number, which must be finite: USAGE. To learn it, the mean squared error; a model learns it well
- * where numbers are around 0 and about as large as 1. */
-QKV_API qkv_status qkv_pairs_add_text_number(qkv_dataset *p, const qkv_model *m, const char *text, size_t length,
-                                             const char *pair, size_t pair_length, int64_t max_length, float number);
-QKV_API qkv_loss qkv_loss_regression(void);
 
 /* The probability of each class, (n, classes); of a model whose texts may have several labels (see qkv_problem) that of each by
  * itself. Another model with one class (a cross-encoder, a reranker, a regression) gives its logit x instead, (n, 1);
@@ -373,19 +341,7 @@ typedef struct qkv_embed_opts {
  * means all zero but as_published, which is 1. */
 QKV_API qkv_status qkv_embed(const qkv_model *m, const qkv_texts *texts, const qkv_embed_opts *opts, qkv_matrix *out);
 
-/* ---- masked words: what BERT learns before it is put to work ----
- * Of every text, rate of the tokens are chosen; 8 of 10 of those become mask, 1 another token by chance, 1 stays; the loss is
- * the cross-entropy of what they were. b->tokens counts the chosen ones, at least 1 a batch. Add texts with
- * qkv_pairs_add_masked(). */
-typedef struct qkv_masked_lm_opts {
-    size_t size;
-    float rate;          /* 0 means 0.15 */
-    int32_t mask, first; /* ids of the mask, and of the first token that is not special: see qkv_special_tokens */
-    int32_t vocabulary;
-} qkv_masked_lm_opts;
-QKV_API qkv_loss qkv_loss_masked_lm(const qkv_masked_lm_opts *opts); /* opts must outlive it */
-QKV_API qkv_status qkv_pairs_add_masked(qkv_dataset *p, const qkv_model *m, const char *text, size_t length,
-                                        int64_t max_length);
+/* ---- masked words ---- */
 
 /* One token for a mask, and the text with it in the mask's place; the other masks stay. */
 typedef struct qkv_filling {
@@ -415,12 +371,7 @@ QKV_API void qkv_filled_free(qkv_filled *f);
  * NUMERIC; MEMORY. *out then holds nothing. */
 QKV_API qkv_status qkv_fill_mask(const qkv_model *m, const char *text, size_t length, int n_best, qkv_filled *out);
 
-/* ---- language: a decoder alone learns which token comes next ----
- * Documents are <s> ids </s>, of a published model what it begins and ends a text with where it does, cut into windows of
- * `context` tokens to predict; the last token of a window is the first of the next, so that each token is predicted once, and
- * no window has tokens of two documents. Batches of them are bare. b->tokens counts tokens. */
-QKV_API qkv_loss qkv_loss_language_model(void);
-QKV_API qkv_status qkv_pairs_add_document(qkv_dataset *p, const qkv_model *m, const char *text, size_t length, int64_t context);
+/* ---- likelihood ---- */
 
 /* How surprising texts are: the sum of -log p over their tokens, the end included, and how many those are. Perplexity is
  * exp(nats / tokens), bits a byte nats / log(2) / bytes. */

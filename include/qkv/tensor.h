@@ -1,21 +1,17 @@
-/* qkv/tensor.h: tensors, the tape they live on, and gradients.
+/* qkv/tensor.h: tensors, the tape, and operations with gradients.
  *
- * A tensor is float32, row-major, dim 0 outermost, at most QKV_MAX_DIMS dimensions; any dimension may be 0.
- * It belongs to a tape (results of operations) or to params (weights): nothing to free one by one.
+ * A result lives on the tape of its operands; weights (which live in params) take the tape of the other operand, and an
+ * operation whose operands are all weights needs qkv_on(tape, weight) around one of them. Operands of two tapes: USAGE.
+ * Shape errors stay on the tape: see qkv_tape_status(). Integer operands and masks are read during the call only
+ * (what backward needs is copied). "(..., n)" is any number of leading dimensions.
  *
- * Operations never fail at the call. A failed one gives NULL and leaves its error on the tape; every operation takes
- * NULL operands and gives NULL. So a whole computation is written without checks and the status is read once, from
- * qkv_backward() or qkv_tape_status().
- *
- * Threads: a tape, with all its tensors, is for one thread at a time; any number of tapes may compute at once, also on the same
- * weights as long as none of them trains: qkv_backward() adds to the gradients of the weights. */
+ * Threads: a tape and its tensors are for one thread at a time; any number of tapes may be used at once. */
 #ifndef QKV_TENSOR_H
 #define QKV_TENSOR_H
 
 #include <qkv/base.h>
 
 #ifdef __cplusplus
-#include <initializer_list>
 extern "C" {
 #endif
 
@@ -64,28 +60,12 @@ QKV_API uint64_t qkv_tape_step(const qkv_tape *t);
  * For NULL, the error that made it NULL. */
 QKV_API qkv_status qkv_tape_status(const qkv_tape *t);
 
-/* The most bytes this tape ever held at once. */
-QKV_API size_t qkv_tape_peak_bytes(const qkv_tape *t);
-
 /* The weights kept by the i-th attention since the last reset, (B,H,Tq,Tk); NULL after the last. */
 QKV_API qkv_tensor *qkv_tape_attention(const qkv_tape *t, int i);
 
 /* The i-th hidden states kept since the last reset, (B,T,dim); NULL after the last. A stack of n layers keeps n + 1: what goes
  * into the first layer, and what comes out of each; the last one after the norm at the end, where there is one. */
 QKV_API qkv_tensor *qkv_tape_hidden(const qkv_tape *t, int i);
-
-/* What one multi-head attention reads and computes before W_O. */
-typedef struct qkv_projections {
-    qkv_tensor *x, *y; /* what it reads: queries are made of x (B,Tq,dim), keys and values of y (B,Tk,kv_dim) */
-    qkv_tensor *q, *k,
-        *v;            /* x W_Q, y W_K, y W_V with their biases, the heads side by side; turned where positions are rotary */
-    qkv_tensor *heads; /* what the heads give, side by side: (B,Tq,heads*Dv) */
-    void *reserved[4];
-} qkv_projections;
-
-/* Those of the i-th multi-head attention since the last reset, in the order of qkv_tape_attention(): of an encoder one a layer;
- * of a decoder behind it two, to itself and to the source. USAGE for NULL, a tape that keeps none, and after the last. */
-QKV_API qkv_status qkv_tape_projections(const qkv_tape *t, int i, qkv_projections *out);
 
 /* ---- tensors made by hand; the values are copied; data NULL means zeros ----
  * A constant gets no gradient, a variable gets one. USAGE on the tape for a negative dimension or more than
@@ -107,6 +87,171 @@ QKV_API qkv_tensor *qkv_variable(qkv_tape *t, int ndim, const int64_t *shape, co
  * Gives the tape's first error if there is one, and changes no gradient then; for NULL, the error that made it NULL.
  * MEMORY when it runs out half-way: the gradients are incomplete then, zero them. */
 QKV_API qkv_status qkv_backward(qkv_tensor *loss);
+
+/* ---- operations, each with an exact backward ---- */
+
+/* x itself, on tape t: the same values and the same gradient. */
+QKV_API qkv_tensor *qkv_on(qkv_tape *t, qkv_tensor *x);
+
+/* ---- products ---- */
+
+/* y = x w^T + b.   x (..., in)   w (out, in)   b (out) or NULL   ->   y (..., out)
+ * A row of y is the same bits whatever the other rows and however many there are. */
+QKV_API qkv_tensor *qkv_affine(qkv_tensor *x, qkv_tensor *w, qkv_tensor *b);
+
+/* y = op(a) op(b), op(m) = m or its transpose in the last two dimensions.
+ *   a (..., M, K)   b (..., K, N)   ->   y (..., M, N);   leading dimensions equal, or b has none (then b serves all) */
+enum { QKV_TRANSPOSE_A = 1, QKV_TRANSPOSE_B = 2 };
+QKV_API qkv_tensor *qkv_matmul(qkv_tensor *a, qkv_tensor *b, unsigned flags);
+
+/* y[i, :] = table[ids[i], :].   table (V, D)   ids: the product of shape[0..ndim-1] numbers   ->   y (shape..., D)
+ * An id outside 0..V-1: USAGE, with its place. */
+QKV_API qkv_tensor *qkv_gather(qkv_tape *t, qkv_tensor *table, const int32_t *ids, int ndim, const int64_t *shape);
+
+/* ---- element by element; a and b broadcast as in numpy: aligned at the last dimension, 1 stretches ---- */
+QKV_API qkv_tensor *qkv_add(qkv_tensor *a, qkv_tensor *b);
+QKV_API qkv_tensor *qkv_sub(qkv_tensor *a, qkv_tensor *b);
+QKV_API qkv_tensor *qkv_mul(qkv_tensor *a, qkv_tensor *b);
+QKV_API qkv_tensor *qkv_scale(qkv_tensor *x, float factor); /* factor * x */
+
+QKV_API qkv_tensor *qkv_relu(qkv_tensor *x);      /* max(0, x) */
+QKV_API qkv_tensor *qkv_gelu(qkv_tensor *x);      /* x Phi(x), Phi the normal distribution (erf form) */
+QKV_API qkv_tensor *qkv_gelu_tanh(qkv_tensor *x); /* x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) */
+QKV_API qkv_tensor *qkv_silu(qkv_tensor *x);      /* x sigmoid(x) */
+QKV_API qkv_tensor *qkv_tanh(qkv_tensor *x);
+QKV_API qkv_tensor *qkv_sigmoid(qkv_tensor *x);                      /* 1 / (1 + exp(-x)) */
+QKV_API qkv_tensor *qkv_silu_gated(qkv_tensor *gate, qkv_tensor *x); /* silu(gate) x; equal shapes */
+QKV_API qkv_tensor *qkv_gelu_gated(qkv_tensor *gate, qkv_tensor *x); /* gelu(gate) x; equal shapes */
+
+/* ---- along the last dimension: x (..., n), n >= 1 ---- */
+QKV_API qkv_tensor *qkv_softmax(qkv_tensor *x);     /* exp(x - max) / sum exp(x - max); a row of -inf alone gives zeros */
+QKV_API qkv_tensor *qkv_log_softmax(qkv_tensor *x); /* x - max - log sum exp(x - max) */
+
+/* (x - mean) / sqrt(var + eps) * gain + bias, var the biased variance; gain (n), bias (n) or NULL */
+QKV_API qkv_tensor *qkv_layer_norm(qkv_tensor *x, qkv_tensor *gain, qkv_tensor *bias, float eps);
+
+/* x / sqrt(mean(x^2) + eps) * gain; gain (n) */
+QKV_API qkv_tensor *qkv_rms_norm(qkv_tensor *x, qkv_tensor *gain, float eps);
+
+/* ---- positions ---- */
+
+/* Rotary positions.  x (B, T, H*D) with H heads, D even: in every head, pair i turns by the angle pos * base^(-2i/D).
+ * width: not 0: only the first `width` numbers of a head turn, by angles as if D were that; the others stay.
+ * scale: not 0: what turns is also multiplied by it.
+ * positions: B*T numbers, or NULL for 0..T-1 in every sequence. Pair i is (i, i + D/2), the half-split layout of the
+ * published Llama files; with interleaved != 0 it is (2i, 2i+1), the layout of the original paper.
+ * frequencies: D/2 numbers that replace base^(-2i/D), or NULL. */
+typedef struct qkv_rope_opts {
+    size_t size;
+    int64_t heads; /* 0 means 1 */
+    float base;    /* 0 means 10000 */
+    int interleaved;
+    const int32_t *positions;
+    const float *frequencies;
+    int64_t width;
+    float scale;
+} qkv_rope_opts;
+QKV_API qkv_tensor *qkv_rope(qkv_tensor *x, const qkv_rope_opts *opts);
+
+/* ---- dropout ----
+ * In training, zeroes each value with probability p and multiplies the others by 1/(1-p); outside training, x itself.
+ * 0 <= p < 1. The random numbers depend on the tape's seed and step and on which dropout of the step this is. */
+QKV_API qkv_tensor *qkv_dropout(qkv_tensor *x, float p);
+
+/* ---- shapes ---- */
+QKV_API qkv_tensor *qkv_reshape(qkv_tensor *x, int ndim, const int64_t *shape); /* one dimension may be -1; shares x's memory */
+QKV_API qkv_tensor *qkv_permute(qkv_tensor *x, const int *order);               /* y's dimension i is x's dimension order[i] */
+QKV_API qkv_tensor *qkv_transpose(qkv_tensor *x, int i, int j); /* dimensions i and j change places; -1 is the last */
+QKV_API qkv_tensor *qkv_slice(qkv_tensor *x, int dim, int64_t from, int64_t to); /* from <= index < to in one dimension */
+QKV_API qkv_tensor *qkv_concat(int n, qkv_tensor *const *parts, int dim);        /* n >= 1; equal but for dim */
+
+/* ---- sums ---- */
+QKV_API qkv_tensor *qkv_sum(qkv_tensor *x);              /* of everything; shape () */
+QKV_API qkv_tensor *qkv_mean(qkv_tensor *x);             /* of everything; shape () */
+QKV_API qkv_tensor *qkv_sum_dim(qkv_tensor *x, int dim); /* over one dimension, which disappears */
+QKV_API qkv_tensor *qkv_mean_dim(qkv_tensor *x, int dim);
+
+/* ---- losses; shape () ---- */
+
+/* Cross-entropy of softmax(logits) against classes, averaged over the rows.  logits (..., K); targets: one a row, 0..K-1. */
+QKV_API qkv_tensor *qkv_cross_entropy(qkv_tensor *logits, const int32_t *targets);
+
+/* The same, averaged over the rows that count:
+ *   row loss = -(1-s) log p[target] - s/K sum_k log p[k],   loss = sum w_i loss_i / sum w_i
+ * s = smoothing, 0 <= s < 1; a row whose target is ignore counts nothing (weight 0);
+ * weights: one a row (>= 0, finite), or NULL for all 1. With no row that counts, the loss is 0 and so are the gradients.
+ * A target outside 0..K-1 that is not ignored: USAGE, with its place. */
+typedef struct qkv_cross_entropy_opts {
+    size_t size;
+    float smoothing;
+    int32_t ignore; /* used when has_ignore */
+    int has_ignore;
+    const float *weights;
+} qkv_cross_entropy_opts;
+QKV_API qkv_tensor *qkv_cross_entropy_with(qkv_tensor *logits, const int32_t *targets, const qkv_cross_entropy_opts *opts);
+
+/* mean of -(y log s + (1-y) log(1-s)), s = sigmoid(logits), y = target, from 0 to 1; equal shapes. The target is a constant: it
+ * gets no gradient. */
+QKV_API qkv_tensor *qkv_binary_cross_entropy(qkv_tensor *logits, qkv_tensor *target);
+
+/* mean of (a - b)^2; equal shapes */
+QKV_API qkv_tensor *qkv_mse(qkv_tensor *a, qkv_tensor *b);
+
+/* ---- attention ---- */
+
+/* What a query may see. All parts combine: a key is seen only if every part lets it be seen. Zero hides nothing.
+ * Shapes are (B,H,Tq,Tk) where each may be 1 instead, which stretches. */
+typedef struct qkv_mask {
+    int causal;                 /* query i sees keys 0 .. i + Tk - Tq */
+    const int32_t *key_lengths; /* B numbers in 0..Tk: keys at or past the length are hidden */
+    const uint8_t *keep;        /* 1: may be seen, 0: hidden */
+    int64_t keep_shape[4];
+    const float *bias; /* added to the scaled scores; -inf hides; NaN and +inf are errors */
+    int64_t bias_shape[4];
+} qkv_mask;
+
+#ifdef __cplusplus
+#define QKV_NO_MASK (qkv_mask())
+#define QKV_CAUSAL (qkv_mask{ 1, nullptr, nullptr, {}, nullptr, {} })
+#else
+#define QKV_NO_MASK ((qkv_mask){ 0 })
+#define QKV_CAUSAL ((qkv_mask){ .causal = 1 })
+#endif
+
+typedef struct qkv_attention_opts {
+    size_t size;
+    float scale;          /* of the scores; 0 means 1/sqrt(Dk) */
+    float dropout;        /* on the weights, while the tape trains; 0 <= p < 1 */
+    int64_t heads;        /* not 0: q is (B,Tq,heads*Dk), k (B,Tk,kv_heads*Dk), v (B,Tk,kv_heads*Dv), y (B,Tq,heads*Dv) */
+    int64_t kv_heads;     /* 0 means heads */
+    qkv_tensor **weights; /* out, if not NULL: softmax weights before dropout, (B,H,Tq,Tk), a constant */
+    qkv_tensor **scaled;  /* out, if not NULL: scores * scale + bias, capped, hidden keys -inf, (B,H,Tq,Tk), a constant */
+    qkv_tensor **scores;  /* out, if not NULL: q k^T, no mask, (B,H,Tq,Tk), a constant */
+    /* Not 0: query i, at place i + Tk - Tq of the keys, sees only keys less than `window` places away. Not of additive
+     * attention. */
+    int64_t window;
+    float score_cap; /* not 0: scaled scores s become cap tanh(s / cap), before the mask; without a bias, not additive */
+    /* (H,Tq+Tk-1), if not NULL: relative[h][j-i+Tq-1] joins scores * scale of query i and key j, as a bias does, which there is
+     * none of then, nor a cap; not of additive attention */
+    qkv_tensor *relative;
+} qkv_attention_opts;
+
+/* y = softmax(q k^T / sqrt(Dk) + bias) v, per head.
+ *   q (B,H,Tq,Dk)   k (B,Hk,Tk,Dk)   v (B,Hk,Tk,Dv)   ->   y (B,H,Tq,Dv);   H is a multiple of Hk: query head h reads
+ *   key head h / (H/Hk). Also q (T,D), k, v of 2 dimensions, and 3 (B,T,D): one head each.
+ * A query that may see no key gives a row of zeros and passes no gradient. Memory grows with Tq + Tk, not with Tq*Tk, unless
+ * weights or scores are asked for; asking changes no bit of y. */
+QKV_API qkv_tensor *qkv_attention(qkv_tensor *q, qkv_tensor *k, qkv_tensor *v, qkv_mask mask);
+
+/* The same with options; NULL means all zero. */
+QKV_API qkv_tensor *qkv_attention_with(qkv_tensor *q, qkv_tensor *k, qkv_tensor *v, qkv_mask mask,
+                                       const qkv_attention_opts *opts);
+
+/* Additive attention: score(i,j) = sum_d w_d tanh(q_id + k_jd), then softmax and sum as above.
+ *   q (B,H,Tq,D)   k (B,Hk,Tk,D)   w (D)   v (B,Hk,Tk,Dv)   ->   y (B,H,Tq,Dv); the same shapes, masks and options,
+ * but the scale is 1 unless given. q and k are the projected W_q q and W_k k. opts may be NULL. */
+QKV_API qkv_tensor *qkv_additive_attention(qkv_tensor *q, qkv_tensor *k, qkv_tensor *w, qkv_tensor *v, qkv_mask mask,
+                                           const qkv_attention_opts *opts);
 
 #ifdef __cplusplus
 }

@@ -5,8 +5,8 @@
 #ifndef QKV_TRAIN_H
 #define QKV_TRAIN_H
 
+#include <qkv/data.h>
 #include <qkv/model.h>
-#include <qkv/text.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -73,6 +73,74 @@ typedef struct qkv_schedule {
 QKV_API qkv_status qkv_schedule_check(const qkv_schedule *s);
 QKV_API double qkv_schedule_lr(const qkv_schedule *s, int64_t step); /* of a schedule that passed the check */
 
+/* ---- what a model is to learn ----
+ * How the loss of a batch is computed. A task gives one; the trainer and qkv_evaluate() use it, and take translation where
+ * there is none: the mean cross-entropy of the target tokens, the source and the tokens before them given. */
+typedef struct qkv_loss qkv_loss;
+struct qkv_loss {
+    /* Makes a batch ready; may change its ids and labels, and sets b->tokens: how many things the mean loss is over. pass is
+     * the number of the forward, from 0: all that is random depends on seed and pass. NULL: the batch stays as it is. */
+    qkv_status (*prepare)(const qkv_loss *o, qkv_batch *b, uint64_t seed, uint64_t pass);
+    /* The mean loss of the batch, shape (). */
+    qkv_tensor *(*loss)(const qkv_loss *o, const qkv_model *m, qkv_tape *t, const qkv_batch *b, float smoothing);
+    const void *data; /* what its functions need */
+    uint64_t name;    /* of the task and its data: a checkpoint of another is refused */
+};
+
+/* To learn to translate: the cross-entropy of every id of the target, its end included, given the source and the ids before it.
+ * b->tokens counts these. What a trainer without an objective learns. */
+QKV_API qkv_loss qkv_loss_seq2seq(void);
+
+/* ---- losses and examples ---- */
+
+/* Adds a text to pairs as m reads it; the class is the only id of the target. pair is NULL where there is none; max_length as
+ * in qkv_encoder_opts, without windows. Batches of them end with qkv_special_tokens.end. USAGE for NULL or a model that lacks
+ * its special tokens; and as qkv_dataset_add_ids(). */
+QKV_API qkv_status qkv_pairs_add_text(qkv_dataset *p, const qkv_model *m, const char *text, size_t length, const char *pair,
+                                      size_t pair_length, int64_t max_length, int32_t class_id);
+
+/* The logits (rows, classes) of such a batch. */
+QKV_API qkv_tensor *qkv_classify_batch(const qkv_model *m, qkv_tape *t, const qkv_batch *b);
+
+/* To learn the class of each text; b->tokens counts texts. weights: one for each class of the model, above 0, which must
+ * outlive it; NULL: all 1. The mean loss is sum w_i loss_i / texts. */
+QKV_API qkv_loss qkv_loss_classification(const float *weights, int64_t classes);
+
+/* The same for texts that have several labels, or none: has[k] is 1 for label k, and there are as many as classes of the model. */
+QKV_API qkv_status qkv_pairs_add_text_labels(qkv_dataset *p, const qkv_model *m, const char *text, size_t length,
+                                             const char *pair, size_t pair_length, int64_t max_length, const uint8_t *has,
+                                             int64_t labels);
+
+/* To learn which labels each text has: the binary cross-entropy of each, smoothing towards 1/2, mean over texts and labels. */
+QKV_API qkv_loss qkv_loss_multilabel(void);
+
+/* And for texts that have a number, which must be finite: USAGE. To learn it, the mean squared error; a model learns it well
+ * where numbers are around 0 and about as large as 1. */
+QKV_API qkv_status qkv_pairs_add_text_number(qkv_dataset *p, const qkv_model *m, const char *text, size_t length,
+                                             const char *pair, size_t pair_length, int64_t max_length, float number);
+QKV_API qkv_loss qkv_loss_regression(void);
+
+/* ---- masked words: what BERT learns before it is put to work ----
+ * Of every text, rate of the tokens are chosen; 8 of 10 of those become mask, 1 another token by chance, 1 stays; the loss is
+ * the cross-entropy of what they were. b->tokens counts the chosen ones, at least 1 a batch. Add texts with
+ * qkv_pairs_add_masked(). */
+typedef struct qkv_masked_lm_opts {
+    size_t size;
+    float rate;          /* 0 means 0.15 */
+    int32_t mask, first; /* ids of the mask, and of the first token that is not special: see qkv_special_tokens */
+    int32_t vocabulary;
+} qkv_masked_lm_opts;
+QKV_API qkv_loss qkv_loss_masked_lm(const qkv_masked_lm_opts *opts); /* opts must outlive it */
+QKV_API qkv_status qkv_pairs_add_masked(qkv_dataset *p, const qkv_model *m, const char *text, size_t length,
+                                        int64_t max_length);
+
+/* ---- language: a decoder alone learns which token comes next ----
+ * Documents are <s> ids </s>, of a published model what it begins and ends a text with where it does, cut into windows of
+ * `context` tokens to predict; the last token of a window is the first of the next, so that each token is predicted once, and
+ * no window has tokens of two documents. Batches of them are bare. b->tokens counts tokens. */
+QKV_API qkv_loss qkv_loss_language_model(void);
+QKV_API qkv_status qkv_pairs_add_document(qkv_dataset *p, const qkv_model *m, const char *text, size_t length, int64_t context);
+
 /* ---- training ---- */
 typedef struct qkv_trainer_opts {
     size_t size;
@@ -85,7 +153,7 @@ typedef struct qkv_trainer_opts {
     float clip;                          /* the largest norm of the gradients; 0: any */
     uint64_t seed;                       /* of dropout and of the batches */
     /* Each batch is cut into so many parts, by its rows alone, and the gradients of the parts are added in one tree: docs/scaling.md.
-     * Ranks (<qkv/dist.h>) share the parts, of which there must be one for each, and the bits do not depend on how many ranks there
+     * Ranks (<qkv/unstable/dist.h>) share the parts, of which there must be one for each, and the bits do not depend on how many ranks there
      * are. 0: not cut, and one rank; at most 4096. */
     int64_t micro_batches;
 } qkv_trainer_opts;
@@ -224,30 +292,6 @@ typedef struct qkv_train_result {
     const char *reason; /* why it ended; NULL on error */
     void *reserved[4];
 } qkv_train_result;
-
-/* Whether the folder may be written: USAGE for one that holds another training or a model, with resume for one without a
- * training or of other settings, each of which is named; FORMAT. qkv_train() asks it too: ask it before the text is read. */
-QKV_API qkv_status qkv_train_check(const qkv_train_opts *opts);
-
-/* Updates in an epoch, and in all (0: no limit), with these pairs and options; for a schedule that must know its end. USAGE for
- * no limit at all, and as qkv_loader_new(). */
-QKV_API qkv_status qkv_train_steps(const qkv_dataset *pairs, const qkv_train_opts *opts, int64_t *epoch_steps,
-                                   int64_t *last_step);
-
-/* How many steps there is time for. */
-typedef struct qkv_run_plan {
-    int64_t steps, epoch_steps;
-    double step_seconds, validation_seconds; /* as they were measured; 0 where there is no validation */
-    void *reserved[4];
-} qkv_run_plan;
-
-/* Measures the speed of some updates, which it undoes, and of a validation, and tells how many steps there are in
- * opts->minutes, with a validation an epoch, but 5 to 20 in all and fewer where they would take more than 6% of the time, or one
- * every valid_every steps, and `reserve` seconds for what else there is to do; at least 1, and 0 where opts->stop ended it. Nothing is written, and the schedule plays no part.
- * The plan depends on the machine: what is trained by it, with opts->steps, does not. USAGE for minutes that are not above
- * 0; the errors of qkv_trainer_step() and of validate. */
-QKV_API qkv_status qkv_train_plan(qkv_model *m, const qkv_dataset *pairs, const qkv_train_opts *opts, double reserve,
-                                  qkv_run_plan *out);
 
 /* Trains m on the pairs until a limit, stop or an error; m is then the last model, and the folder has the best. Errors: those
  * of qkv_train_check(), qkv_trainer_new(), _step(), _save() and _resume(), qkv_model_save() and of validate, which sets its own;

@@ -4,7 +4,7 @@
 
 #include "memory.h"
 
-#include <qkv/text.h>
+#include <qkv/data.h>
 
 #include <stdbool.h>
 

@@ -1,6 +1,8 @@
 /* file.c: whole files in, whole files out, the names in a folder, and memory that lies in a file. */
 #include "file.h"
 
+#include <qkv/unstable/util.h>
+
 #include "size.h"
 
 #include <errno.h>

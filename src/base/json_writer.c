@@ -1,5 +1,7 @@
 /* json_writer.c: writes JSON. */
 #include "file.h"
+
+#include <qkv/unstable/util.h>
 #include "json.h"
 
 #include <math.h>

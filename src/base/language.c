@@ -1,6 +1,8 @@
 /* language.c: texts for people, in the reader's language. */
 #include "language.h"
 
+#include <qkv/unstable/util.h>
+
 static qkv_translator translate;
 
 void qkv_set_translator(qkv_translator translator) { translate = translator; }

@@ -1,6 +1,7 @@
 /* mapped.c: which file lies at an address, from /proc/self/maps: "7f00-7f10 r--p 00000000 fe:01 1234    /path". Only calls that
  * a handler of signals may make: open and read themselves, not those of the table. */
 #include <qkv/base.h>
+#include <qkv/unstable/util.h>
 
 #include <fcntl.h>
 #include <stdbool.h>

@@ -1,6 +1,8 @@
 /* out.c: text for people and other programs, put together piece by piece. */
 #include "out.h"
 
+#include <qkv/unstable/util.h>
+
 #include <locale.h>
 #include <stdio.h>
 #include <string.h>

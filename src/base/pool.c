@@ -3,6 +3,8 @@
  * and waking a sleeping thread costs more than most of them. */
 #include "pool.h"
 
+#include <qkv/unstable/util.h>
+
 #include "language.h"
 
 #include <ctype.h>

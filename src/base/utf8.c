@@ -1,6 +1,8 @@
 /* utf8.c: UTF-8, by table 3-7 of the Unicode standard. */
 #include "buffer.h"
 
+#include <qkv/unstable/util.h>
+
 int32_t qkv_utf8_next(const char *text, size_t length, size_t *bytes)
 {
     const unsigned char *s = (const unsigned char *)text;

@@ -1,6 +1,8 @@
 /* label_list.c: a label field that holds several labels, or a number. */
 #include "label_list.h"
 
+#include <qkv/unstable/util.h>
+
 #include "../base/buffer.h"
 
 #include <ctype.h>

@@ -1,6 +1,8 @@
 /* labelled.c: labelled texts, one at a time, from TSV, CSV, JSONL or a folder for each label. */
 #include "record.h"
 
+#include <qkv/unstable/util.h>
+
 #include "../base/file.h"
 #include "../base/options.h"
 #include "../base/json.h"

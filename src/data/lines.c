@@ -1,6 +1,8 @@
 /* lines.c: the lines of a file, plain or gzip, one at a time, or all of it. */
 #include "lines.h"
 
+#include <qkv/unstable/util.h>
+
 #include "../base/file.h"
 #include "start.h"
 

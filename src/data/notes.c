@@ -1,6 +1,8 @@
 /* notes.c: text that is read, and what is told of it. */
 #include "notes.h"
 
+#include <qkv/unstable/util.h>
+
 #include "../base/language.h"
 #include "../base/memory.h"
 

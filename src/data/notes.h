@@ -4,7 +4,7 @@
 
 #include "../base/status.h"
 
-#include <qkv/text.h>
+#include <qkv/data.h>
 
 #include <stdarg.h>
 

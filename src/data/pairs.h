@@ -2,7 +2,7 @@
 #ifndef QKV_SRC_PAIRS_H
 #define QKV_SRC_PAIRS_H
 
-#include <qkv/text.h>
+#include <qkv/data.h>
 
 #include <stdbool.h>
 

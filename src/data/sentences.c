@@ -1,6 +1,8 @@
 /* sentences.c: where one sentence ends and the next one begins. */
 #include "../base/buffer.h"
 
+#include <qkv/unstable/util.h>
+
 #include <string.h>
 #include <utf8proc.h>
 

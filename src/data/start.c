@@ -1,6 +1,8 @@
 /* start.c: the first bytes of a file: a byte order mark, or the sign of a file that is not text. */
 #include "start.h"
 
+#include <qkv/unstable/util.h>
+
 #include <stdbool.h>
 #include <string.h>
 #include <strings.h>

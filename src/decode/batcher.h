@@ -3,7 +3,7 @@
  * A forward begins when every open row waits for one, and the thread that came last runs it for all of them; a row whose thread
  * is busy with its last token for longer than the last forward took is not waited for. A forward has the next token of every
  * row that waits, and beside them some tokens of prompts, so that a long prompt does not hold up the others. What a row reads
- * has the bits that it has in a session of its own: see <qkv/decode.h>.
+ * has the bits that it has in a session of its own: see <qkv/session.h>.
  *
  * What closed rows have read is kept, the latest as far as a limit goes: a row that begins like one of them, or like one that
  * is open, shares its caches instead of reading that again. */

@@ -3,7 +3,7 @@
 #ifndef QKV_SRC_BATCHES_H
 #define QKV_SRC_BATCHES_H
 
-#include <qkv/decode.h>
+#include <qkv/session.h>
 
 /* `own` is what one thread needs for a batch, start() makes it, end() frees it: it serves one batch after the other. */
 typedef struct qkv__batches {

@@ -6,7 +6,7 @@
 #include "../nn/layer.h"
 #include "../tensor/packed.h"
 
-#include <qkv/decode.h>
+#include <qkv/session.h>
 
 /* What the encoder gave for one source; rows share it. */
 typedef struct qkv__kept_source {

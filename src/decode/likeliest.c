@@ -1,5 +1,5 @@
 /* likeliest.c: the likeliest of all ids, by their logits. */
-#include <qkv/decode.h>
+#include <qkv/session.h>
 
 #include "../base/status.h"
 

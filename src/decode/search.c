@@ -1,5 +1,5 @@
 /* search.c: beam search (section 6.1 of the paper; Wu et al. 2016 for the length penalty). Beam 1 is greedy. */
-#include <qkv/decode.h>
+#include <qkv/session.h>
 
 #include "../base/memory.h"
 #include "../base/options.h"

@@ -2,8 +2,7 @@
 #ifndef QKV_SRC_SEARCH_H
 #define QKV_SRC_SEARCH_H
 
-#include <qkv/decode.h>
-#include <qkv/decode.h>
+#include <qkv/session.h>
 
 /* Puts the defaults of beam and n_best in and checks everything that does not depend on the sentences. USAGE. */
 qkv_status qkv__search_resolve_options(const qkv_model *m, qkv_search_opts *o);

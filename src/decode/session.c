@@ -1,6 +1,8 @@
 /* session.c: rows of tokens that a decoder has read, with their keys and values. */
 #include "session.h"
 
+#include <qkv/unstable/util.h>
+
 #include "../base/memory.h"
 #include "../base/options.h"
 #include "../tensor/tape.h"

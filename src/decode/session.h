@@ -1,8 +1,8 @@
-/* session.h: what the library itself does with a session beside <qkv/decode.h>. What it is given is not NULL. */
+/* session.h: what the library itself does with a session beside <qkv/session.h>. What it is given is not NULL. */
 #ifndef QKV_SRC_SESSION_H
 #define QKV_SRC_SESSION_H
 
-#include <qkv/decode.h>
+#include <qkv/session.h>
 
 /* qkv_session_read() with logits of the last wanted[i] new tokens of every row i. */
 qkv_status qkv__session_read_wanted(qkv_session *s, const int32_t *ids, const int64_t *counts, const int64_t *wanted);

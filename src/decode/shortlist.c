@@ -1,6 +1,8 @@
 /* shortlist.c: which target tokens a sentence may have: a file, and the ids of a batch. */
 #include "shortlist.h"
 
+#include <qkv/unstable/shortlist.h>
+
 #include "../base/memory.h"
 #include "../base/size.h"
 #include "../base/number.h"

@@ -2,7 +2,7 @@
 #ifndef QKV_SRC_SHORTLIST_H
 #define QKV_SRC_SHORTLIST_H
 
-#include <qkv/decode.h>
+#include <qkv/session.h>
 
 struct qkv_shortlist {
     int64_t sources, targets; /* ids of each vocabulary */

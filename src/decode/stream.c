@@ -1,6 +1,8 @@
 /* stream.c: bytes that come a few at a time become pieces of text. */
 #include "stream.h"
 
+#include <qkv/unstable/util.h>
+
 #include "../base/buffer.h"
 
 #include <string.h>

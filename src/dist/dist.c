@@ -1,6 +1,8 @@
 /* dist.c: the ranks: which plugin speaks for them, what they agree on when they start, and how bytes go between them. */
 #include "dist.h"
 
+#include <qkv/unstable/util.h>
+
 #include "plugin.h"
 
 #include "../base/language.h"

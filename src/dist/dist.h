@@ -3,7 +3,7 @@
 #ifndef QKV_SRC_DIST_H
 #define QKV_SRC_DIST_H
 
-#include <qkv/dist.h>
+#include <qkv/unstable/dist.h>
 
 #include <stdbool.h>
 

@@ -1,6 +1,8 @@
 /* members.c: attributes, elements and slices of values; what a loop goes through. */
 #include "run.h"
 
+#include <qkv/unstable/util.h>
+
 #include "../base/size.h"
 #include "../base/status.h"
 

@@ -1,5 +1,7 @@
 /* render.c: a chat template from its text to what it writes. */
-#include "render.h"
+#include "template.h"
+
+#include <qkv/unstable/util.h>
 
 #include "../base/options.h"
 #include "../base/status.h"
@@ -12,12 +14,12 @@ enum { MOST_SOURCE = 1 << 20, MOST_STEPS = 20000000 };
 #define MOST_TREE ((size_t)256 << 20)
 #define MOST_VALUES ((size_t)256 << 20)
 
-struct qkv_chat_template {
+struct qkv__chat_template {
     jinja_memory memory; /* of its text and its tree */
     const jinja_node *body;
 };
 
-static qkv_status read_template(qkv_chat_template *t, const char *text, size_t length)
+static qkv_status read_template(qkv__chat_template *t, const char *text, size_t length)
 {
     jinja_value source;
     jinja_node *body;
@@ -30,28 +32,28 @@ static qkv_status read_template(qkv_chat_template *t, const char *text, size_t l
     return status;
 }
 
-qkv_chat_template *qkv_chat_template_new(const char *text, size_t length)
+qkv__chat_template *qkv__chat_template_new(const char *text, size_t length)
 {
     if (!text) return qkv__fail(QKV_USAGE, "chat template: a text is needed"), NULL;
-    qkv_chat_template *t = qkv__alloc_zero(sizeof *t);
+    qkv__chat_template *t = qkv__alloc_zero(sizeof *t);
     if (!t) return NULL;
     t->memory.most = MOST_TREE;
     if (!read_template(t, text, length)) return t;
-    qkv_chat_template_free(t);
+    qkv__chat_template_free(t);
     return NULL;
 }
 
-void qkv_chat_template_free(qkv_chat_template *t)
+void qkv__chat_template_free(qkv__chat_template *t)
 {
     if (!t) return;
     qkv__arena_free(&t->memory.arena);
     qkv__release(t, sizeof *t);
 }
 
-qkv_status qkv__chat_template_render(const qkv_chat_template *t, const qkv__json_value *variables,
-                                     const qkv_chat_render_opts *opts, qkv_buffer *out)
+qkv_status qkv__chat_template_render(const qkv__chat_template *t, const qkv__json_value *variables,
+                                     const qkv__chat_render_opts *opts, qkv_buffer *out)
 {
-    qkv_chat_render_opts o;
+    qkv__chat_render_opts o;
     jinja_value given;
     jinja_scope *scope = NULL;
     qkv__buffer_clear(out);
@@ -72,13 +74,13 @@ qkv_status qkv__chat_template_render(const qkv_chat_template *t, const qkv__json
     return status;
 }
 
-qkv_status qkv_chat_template_render(const qkv_chat_template *t, const char *variables, size_t length,
-                                    const qkv_chat_render_opts *opts, qkv_buffer *out)
+qkv_status qkv__chat_template_render_json(const qkv__chat_template *t, const char *variables, size_t length,
+                                          const qkv__chat_render_opts *opts, qkv_buffer *out)
 {
     if (!t || !variables || !out)
         return qkv__fail(QKV_USAGE, "chat template: a template, its variables and a place are needed");
     qkv__buffer_clear(out);
-    qkv_chat_render_opts o;
+    qkv__chat_render_opts o;
     qkv_status status = QKV__READ_OPTIONS(&o, most_steps, opts, "chat template");
     if (status) return status;
     o.size = sizeof o;

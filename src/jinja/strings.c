@@ -1,6 +1,8 @@
 /* strings.c: what templates do with strings, as methods and as filters. */
 #include "strings.h"
 
+#include <qkv/unstable/util.h>
+
 #include "../base/status.h"
 
 #include <string.h>

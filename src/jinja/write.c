@@ -1,6 +1,8 @@
 /* write.c: values as text: as JSON, and as a template prints them. */
 #include "value.h"
 
+#include <qkv/unstable/util.h>
+
 #include "../base/status.h"
 
 #include <math.h>

@@ -1,6 +1,8 @@
 /* dispatch.c: which kernels run. */
 #include "kern.h"
 
+#include <qkv/unstable/util.h>
+
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif

@@ -1,6 +1,8 @@
 /* copy_tokenizer_files.c: files that a model takes with it as they are. */
 #include "copy_tokenizer_files.h"
 
+#include <qkv/unstable/util.h>
+
 #include <stdio.h>
 #include <string.h>
 

@@ -2,7 +2,7 @@
  * same with its norms before each sub-layer and at the end of each stack. */
 #include "family.h"
 
-#include <qkv/text.h>
+#include <qkv/data.h>
 
 static const qkv__config_key keys[] = {
     QKV__KEY("vocab_size", vocabulary, NEEDED),

@@ -1,5 +1,6 @@
 /* model.c: a Transformer, its weights, and the folder they live in. */
 #include <qkv/model.h>
+#include <qkv/unstable/util.h>
 
 #include "../base/arena.h"
 #include "../base/options.h"

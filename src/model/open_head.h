@@ -4,6 +4,8 @@
 
 #include "../nn/layer.h"
 
+#include <qkv/model.h>
+
 /* Gives the head of t, the layer and the norm before its words or classes, the weights with which
  *     norm(gelu(W x + b)) g = x    of x = LN(h) g, what the last norm gives:    W = diag(1 / g), every b = sqrt(dim) + 6,
  * as LN(h) is never below -sqrt(dim), gelu(y) is y in floats from 6 on, and the norm takes b away again. So an encoder that has

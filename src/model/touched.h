@@ -3,6 +3,7 @@
 #define QKV_SRC_TOUCHED_H
 
 #include <qkv/model.h>
+#include <qkv/unstable/inspect.h>
 
 /* OK, or what qkv_model_edit() gives for a change that does not fit a model of these options. */
 qkv_status qkv__check_touch(const qkv_config *o, const qkv_edit *touch);

@@ -3,6 +3,8 @@
 #define QKV_SRC_LAYER_H
 
 #include "cache.h"
+
+#include <qkv/unstable/inspect.h>
 #include "params.h"
 
 #include <stdatomic.h>

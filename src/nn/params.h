@@ -3,6 +3,7 @@
 #define QKV_SRC_PARAMS_H
 
 #include <qkv/nn.h>
+#include <qkv/model.h>
 
 #include "../base/status.h"
 #include "../tensor/tape.h"

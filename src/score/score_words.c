@@ -2,7 +2,8 @@
  * the text, each applied from left to right to what the one before it left. */
 #include "score_words.h"
 
-#include <qkv/text.h>
+#include <qkv/data.h>
+#include <qkv/unstable/util.h>
 
 #include <string.h>
 #include <utf8proc.h>

@@ -1,6 +1,8 @@
 /* attend.c: a model over a text with the weights of every head kept. */
 #include "attend.h"
 
+#include <qkv/unstable/util.h>
+
 #include "../base/options.h"
 #include "../base/size.h"
 #include "../base/buffer.h"

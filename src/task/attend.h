@@ -2,8 +2,8 @@
 #ifndef QKV_SRC_ATTEND_H
 #define QKV_SRC_ATTEND_H
 
-#include <qkv/decode.h>
-#include <qkv/attend.h>
+#include <qkv/session.h>
+#include <qkv/unstable/inspect.h>
 
 #include "../base/arena.h"
 

@@ -1,6 +1,8 @@
 /* attend_sides.c: the tokens of an axis: the text of each, and which of them only together make whole characters. */
 #include "attend.h"
 
+#include <qkv/unstable/util.h>
+
 #include "../base/size.h"
 #include "../base/buffer.h"
 

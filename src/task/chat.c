@@ -1,5 +1,6 @@
 /* chat.c: a talk with a language model that keeps what it has read. */
 #include <qkv/chat.h>
+#include <qkv/unstable/util.h>
 
 #include "../base/memory.h"
 #include "../base/options.h"

@@ -3,7 +3,7 @@
 
 #include "../base/file.h"
 #include "../base/status.h"
-#include "../jinja/render.h"
+#include "../jinja/template.h"
 #include "../model/model_info.h"
 #include "../model/special_tokens.h"
 #include "../base/buffer.h"
@@ -36,10 +36,10 @@ static qkv_status read_object(const char *folder, const char *name, qkv__json_do
 /* ---- the template ---- */
 
 /* The sentence says which file the template is in. */
-static qkv_status parse_template(const char *name, const char *text, size_t length, qkv_chat_template **out)
+static qkv_status parse_template(const char *name, const char *text, size_t length, qkv__chat_template **out)
 {
     char said[QKV_SENTENCE_MAX];
-    *out = qkv_chat_template_new(text, length);
+    *out = qkv__chat_template_new(text, length);
     if (*out) return QKV_OK;
     snprintf(said, sizeof said, "%s", qkv_error());
     return qkv__fail(qkv_error_status(), "%s: %s", name, said);
@@ -61,7 +61,7 @@ static qkv_status parse_named(const qkv__json_value *one, qkv__chat_format *f)
         return qkv__fail(QKV_FORMAT, "tokenizer_config.json: \"chat_template\" has one without name or text");
     const bool is_default = !strcmp(qkv__json_text(name), "default");
     if (!is_default && strcmp(qkv__json_text(name), "tool_use")) return QKV_OK;
-    qkv_chat_template **to = is_default ? &f->template : &f->with_tools;
+    qkv__chat_template **to = is_default ? &f->template : &f->with_tools;
     if (*to)
         return qkv__fail(QKV_FORMAT, "tokenizer_config.json: two chat templates have the name \"%s\"", qkv__json_text(name));
     return parse_template("tokenizer_config.json", qkv__json_text(text), qkv__json_length(text), to);
@@ -153,8 +153,8 @@ qkv_status qkv__chat_format_read(const qkv_model *m, const char *text, const cha
 
 void qkv__chat_format_free(qkv__chat_format *f)
 {
-    qkv_chat_template_free(f->template);
-    qkv_chat_template_free(f->with_tools);
+    qkv__chat_template_free(f->template);
+    qkv__chat_template_free(f->with_tools);
     for (int i = 0; i < TOKENS; i++) qkv__release_text(f->tokens[i]);
     *f = (qkv__chat_format){ .end = -1 };
 }
@@ -232,7 +232,7 @@ qkv_status qkv__chat_message_put(const qkv__json_value *m, size_t number, qkv__j
 qkv_status qkv__chat_render(const qkv__chat_format *f, const char *messages, const char *tools, bool answers, int64_t now,
                             qkv_buffer *out)
 {
-    qkv_chat_render_opts o = QKV_OPTS(qkv_chat_render_opts);
+    qkv__chat_render_opts o = QKV_OPTS(qkv__chat_render_opts);
     qkv__json_writer w = { 0 };
     qkv__json_doc variables = { 0 };
     o.now = now;

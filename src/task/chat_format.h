@@ -2,15 +2,15 @@
 #ifndef QKV_SRC_CHAT_FORMAT_H
 #define QKV_SRC_CHAT_FORMAT_H
 
-#include <qkv/jinja.h>
+#include "../jinja/template.h"
 #include <qkv/model.h>
 
 #include "../base/json.h"
 
 typedef struct qkv__chat_format {
-    qkv_chat_template *template, *with_tools; /* the second where there are tools; NULL: the first */
-    char *tokens[4];                          /* "bos_token", "eos_token", "pad_token", "unk_token"; NULL: none */
-    int32_t end;                              /* eos_token; -1: none */
+    qkv__chat_template *template, *with_tools; /* the second where there are tools; NULL: the first */
+    char *tokens[4];                           /* "bos_token", "eos_token", "pad_token", "unk_token"; NULL: none */
+    int32_t end;                               /* eos_token; -1: none */
 } qkv__chat_format;
 
 /* From a template's text, else from its file, and where both are NULL from the folder that m was loaded from:
@@ -24,7 +24,7 @@ void qkv__chat_format_free(qkv__chat_format *f);
 qkv_status qkv__chat_message_put(const qkv__json_value *message, size_t number, qkv__json_writer *w);
 
 /* Renders a conversation, given as a JSON array of messages, up to the model's turn if `answers`. tools: a JSON array or NULL.
- * Errors of qkv_chat_template_render(). */
+ * Errors of qkv__chat_template_render(). */
 qkv_status qkv__chat_render(const qkv__chat_format *f, const char *messages, const char *tools, bool answers, int64_t now,
                             qkv_buffer *out);
 

@@ -1,6 +1,8 @@
 /* classify.c: which class a text belongs to. */
 #include "texts.h"
 
+#include <qkv/train.h>
+
 #include "../base/size.h"
 #include "../model/model_info.h"
 #include "../nn/ngrams.h"

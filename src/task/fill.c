@@ -2,7 +2,8 @@
 #include "../model/special_tokens.h"
 #include "texts.h"
 
-#include <qkv/decode.h>
+#include <qkv/session.h>
+#include <qkv/unstable/util.h>
 
 #include "../base/arena.h"
 #include "../base/size.h"

@@ -1,6 +1,8 @@
 /* generate.c: a decoder alone continues a text, token by token. */
 #include "generate.h"
 
+#include <qkv/unstable/util.h>
+
 #include "../base/memory.h"
 #include "../base/options.h"
 #include "../base/size.h"

@@ -1,6 +1,8 @@
 /* inside.c: a model over the tokens of a capture, for lens, why and walk. */
 #include "inside.h"
 
+#include <qkv/unstable/util.h>
+
 #include "../base/memory.h"
 
 #include <math.h>

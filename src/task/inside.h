@@ -2,7 +2,7 @@
 #ifndef QKV_SRC_INSIDE_H
 #define QKV_SRC_INSIDE_H
 
-#include <qkv/touch.h>
+#include <qkv/unstable/inspect.h>
 
 #include "../base/arena.h"
 #include "../nn/layer.h"

@@ -2,7 +2,8 @@
 #include "measure.h"
 #include "texts.h"
 
-#include <qkv/decode.h>
+#include <qkv/session.h>
+#include <qkv/train.h>
 
 #include "../base/memory.h"
 #include "../base/size.h"

@@ -1,6 +1,8 @@
 /* masking.c: words to guess (Devlin et al. 2019, section 3.1). */
 #include "texts.h"
 
+#include <qkv/train.h>
+
 #include "../base/options.h"
 #include "../base/random.h"
 #include "../tensor/tape.h"

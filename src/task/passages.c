@@ -2,6 +2,8 @@
  * sentences makes one of several, or loses the later ones. */
 #include "passages.h"
 
+#include <qkv/unstable/util.h>
+
 #include "../base/memory.h"
 #include "../base/size.h"
 #include "../base/status.h"

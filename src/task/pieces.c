@@ -1,6 +1,8 @@
 /* pieces.c: a text as tokens, and the words that they are of. */
 #include "pieces.h"
 
+#include <qkv/unstable/util.h>
+
 #include "../base/buffer.h"
 #include "../token/pipeline.h"
 #include "../token/tokenizer.h"

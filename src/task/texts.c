@@ -1,6 +1,8 @@
 /* texts.c: texts through an encoder, in batches of like lengths. */
 #include "texts.h"
 
+#include <qkv/unstable/util.h>
+
 #include "../decode/batches.h"
 #include "../base/options.h"
 #include "../base/pool.h"

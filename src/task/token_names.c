@@ -1,6 +1,8 @@
 /* token_names.c: ids as the texts they stand for, those that only together make a character joined. */
 #include "attend.h"
 
+#include <qkv/unstable/util.h>
+
 #include "../base/buffer.h"
 
 #include <string.h>

@@ -1,5 +1,7 @@
 /* translate.c: text in, text out: encode, search in batches of like lengths, decode. */
 #include <qkv/task.h>
+#include <qkv/unstable/util.h>
+#include <qkv/train.h>
 
 #include "../base/arena.h"
 #include "../base/options.h"

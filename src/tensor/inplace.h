@@ -3,7 +3,7 @@
 #ifndef QKV_SRC_INPLACE_H
 #define QKV_SRC_INPLACE_H
 
-#include <qkv/op.h>
+#include <qkv/tensor.h>
 
 /* Its own backward reads the result, which only qkv__dropout_inplace() may overwrite. */
 qkv_tensor *qkv__relu_inplace(qkv_tensor *x);

@@ -2,7 +2,7 @@
 #ifndef QKV_SRC_OP_H
 #define QKV_SRC_OP_H
 
-#include <qkv/op.h>
+#include <qkv/tensor.h>
 
 #include "../base/pool.h"
 #include "../base/size.h"

@@ -2,6 +2,8 @@
  * done at the second use; for training, whose weights change at every step, never. */
 #include "packed.h"
 
+#include <qkv/unstable/util.h>
+
 #include "../base/memory.h"
 #include "types.h"
 

@@ -1,5 +1,7 @@
 /* tape.c: the autograd engine. Operations append their results to the tape; backward walks them in reverse. */
 #include "inputs.h"
+
+#include <qkv/unstable/util.h>
 #include "tape.h"
 
 #include "../base/arena.h"

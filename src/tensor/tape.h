@@ -3,6 +3,7 @@
 #define QKV_SRC_TAPE_H
 
 #include <qkv/tensor.h>
+#include <qkv/unstable/inspect.h>
 
 #include "../base/random.h"
 #include "../base/size.h"

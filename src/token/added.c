@@ -1,6 +1,8 @@
 /* added.c: added tokens, found in text before anything else is done with it. */
 #include "pipeline.h"
 
+#include <qkv/unstable/util.h>
+
 #include <string.h>
 
 /* ---- a set of them ---- */

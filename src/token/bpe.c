@@ -1,5 +1,7 @@
 /* bpe.c: merges the symbols of a word, in time that grows with n * log(n). */
 #include "encoder.h"
+
+#include <qkv/unstable/util.h>
 #include "pipeline.h"
 
 #include <stddef.h>

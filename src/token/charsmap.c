@@ -4,6 +4,8 @@
  * array has its label in the low 8 bits, whether a value follows in bit 8, and the way to its children in the upper ones. */
 #include "pipeline.h"
 
+#include <qkv/unstable/util.h>
+
 #include "../base/number.h"
 
 #include <string.h>

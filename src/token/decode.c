@@ -1,5 +1,7 @@
 /* decode.c: the decoders of a published tokenizer: what its tokens become as text. Their pieces are the tokens. */
 #include "alphabet.h"
+
+#include <qkv/unstable/util.h>
 #include "pipeline.h"
 
 #include <string.h>

@@ -1,5 +1,7 @@
 /* encode.c: text to ids and back. */
 #include "encoder.h"
+
+#include <qkv/unstable/util.h>
 #include "pipeline.h"
 #include "units.h"
 

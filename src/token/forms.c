@@ -1,5 +1,7 @@
 /* forms.c: Unicode's normal forms, with each character knowing where it comes from. */
 #include "pipeline.h"
+
+#include <qkv/unstable/util.h>
 #include "unicode.h"
 
 #include <stdlib.h>

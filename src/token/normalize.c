@@ -1,5 +1,7 @@
 /* normalize.c: the normalizers of a published tokenizer but Unicode's forms: what text is turned into before it is cut. */
 #include "pipeline.h"
+
+#include <qkv/unstable/util.h>
 #include "unicode.h"
 
 #include <string.h>

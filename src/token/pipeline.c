@@ -1,6 +1,8 @@
 /* pipeline.c: text through all that a published tokenizer does with it. */
 #include "pipeline.h"
 
+#include <qkv/unstable/util.h>
+
 #include <stdio.h>
 #include <string.h>
 

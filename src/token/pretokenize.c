@@ -1,5 +1,7 @@
 /* pretokenize.c: the pre-tokenizers of a published tokenizer: where text is cut before the model sees it. */
 #include "alphabet.h"
+
+#include <qkv/unstable/util.h>
 #include "pipeline.h"
 #include "unicode.h"
 

@@ -1,5 +1,7 @@
 /* shown.c: tokens as people read them, and back. */
 #include "alphabet.h"
+
+#include <qkv/unstable/util.h>
 #include "pipeline.h"
 #include "tokenizer.h"
 

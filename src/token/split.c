@@ -1,6 +1,8 @@
 /* split.c: cuts text by regular expressions, run by PCRE2. */
 #include "split.h"
 
+#include <qkv/unstable/util.h>
+
 #include "unicode.h"
 
 #define PCRE2_CODE_UNIT_WIDTH 8

@@ -1,5 +1,7 @@
 /* spm.c: SentencePiece's model files, which are protocol buffers: fields of a number, a kind and a value. */
 #include "../base/number.h"
+
+#include <qkv/unstable/util.h>
 #include "alphabet.h"
 #include "pipeline.h"
 #include "tokenizer_json.h"

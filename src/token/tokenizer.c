@@ -1,6 +1,8 @@
 /* tokenizer.c: a vocabulary and its merges, ready to be looked up. */
 #include "tokenizer.h"
 
+#include <qkv/unstable/util.h>
+
 #include "../base/size.h"
 #include "alphabet.h"
 #include "pipeline.h"

@@ -1,6 +1,8 @@
 /* tokenizer_files.c: which file is what: tokenizers by their content and their name, and those of a model's folder. */
 #include "tokenizer_json.h"
 
+#include <qkv/unstable/util.h>
+
 #include "../base/file.h"
 #include "pipeline.h"
 #include "json_rules.h"

@@ -1,5 +1,7 @@
 /* tokenizer_folder.c: the tokenizers of a model's folder. */
 #include "../base/file.h"
+
+#include <qkv/unstable/util.h>
 #include "pipeline.h"
 #include "tokenizer_json.h"
 

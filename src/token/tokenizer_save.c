@@ -1,5 +1,7 @@
 /* tokenizer_save.c: writes a tokenizer.json. */
 #include "tokenizer_json.h"
+
+#include <qkv/unstable/util.h>
 #include "units.h"
 
 #include "../base/file.h"

@@ -1,6 +1,8 @@
 /* train.c: learns a tokenizer: its options, its special tokens, and the way for each kind. */
 #include "train.h"
 
+#include <qkv/unstable/util.h>
+
 #include "../base/options.h"
 
 #include <string.h>

@@ -4,6 +4,8 @@
  * was seen. The pair with the largest count is merged at its places, which changes the counts of the neighbours only. */
 #include "train.h"
 
+#include <qkv/unstable/util.h>
+
 #include "../base/size.h"
 #include "alphabet.h"
 

@@ -1,6 +1,8 @@
 /* unigram.c: of all ways to cut a piece into tokens, the one whose scores add up highest. */
 #include "pipeline.h"
 
+#include <qkv/unstable/util.h>
+
 /* Whether text can give a token: SentencePiece keeps some for other uses. */
 static bool counts(const qkv_tokenizer *t, const qkv__encoder *e, int32_t id)
 {

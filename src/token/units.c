@@ -1,6 +1,8 @@
 /* units.c: splits text into words at white space, into words and punctuation marks, or into characters. */
 #include "units.h"
 
+#include <qkv/unstable/util.h>
+
 #include "pipeline.h"
 #include "unicode.h"
 

@@ -1,6 +1,8 @@
 /* word_counts.c: the words of a corpus, each once, with how often it occurs. */
 #include "word_counts.h"
 
+#include <qkv/unstable/util.h>
+
 #include "units.h"
 
 #include <string.h>

@@ -1,6 +1,8 @@
 /* plan.c: how many steps of a training fit into some minutes: a few are made, timed and undone. docs/decisions.md has the rule. */
 #include "plan.h"
 
+#include <qkv/unstable/runs.h>
+
 #include "trainer.h"
 
 #include "../base/clock.h"

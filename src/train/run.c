@@ -1,6 +1,8 @@
 /* run.c: a training from its first step, or the one it stopped at, to its end. */
 #include "run_folder.h"
 
+#include <qkv/unstable/runs.h>
+
 #include "trainer.h"
 
 #include "../base/clock.h"

@@ -1,6 +1,9 @@
 /* run_folder.c: the folder of a training: whether it may be written, its record, its log, the models that are kept. */
 #include "run_folder.h"
 
+#include <qkv/unstable/util.h>
+#include <qkv/unstable/runs.h>
+
 #include "../base/file.h"
 #include "../base/json.h"
 #include "../base/options.h"

@@ -1,4 +1,4 @@
-/* qkv/dist.h: several processes, called ranks, that work as one: started by mpirun or srun, on one machine or on many.
+/* qkv/unstable/dist.h: several processes, called ranks, that work as one: started by mpirun or srun, on one machine or on many.
  *
  * The library needs no MPI. Under a launcher qkv_dist_init() loads the plugin of the MPI library that started it
  * (libqkv-mpi-openmpi.so or libqkv-mpi-mpich.so, beside libqkv); otherwise all of this is a single rank. Once started, a
@@ -8,10 +8,14 @@
  *
  * Threads: for one thread at a time. An error of one rank leaves the others waiting: end all of them by qkv_dist_abort() or
  * qkv_dist_finalize(). */
-#ifndef QKV_DIST_H
-#define QKV_DIST_H
+#ifndef QKV_UNSTABLE_DIST_H
+#define QKV_UNSTABLE_DIST_H
 
-#include <qkv/text.h>
+#ifndef QKV_UNSTABLE
+#error "qkv/unstable/ may change in every release: define QKV_UNSTABLE before including it"
+#endif
+
+#include <qkv/base.h>
 
 #ifdef __cplusplus
 extern "C" {

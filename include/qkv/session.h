@@ -1,5 +1,4 @@
-/* qkv/decode.h: a session: what a model has read, kept so that the next token costs one token; and beam search, which
- * stands on it.
+/* qkv/session.h: what a model has read, kept so that the next token costs one token; sampling; beam search.
  *
  * A session holds any number of rows, each a sequence of tokens with the keys and values of every layer. Rows read many tokens
  * in one forward or one at a time, of different lengths; they are reordered, repeated, dropped and shortened. A token's caches
@@ -9,8 +8,8 @@
  * Threads: one session is for one thread at a time. Any number of sessions, each in a thread of its own, may share one model,
  * as long as nobody changes the model's weights. A call that fails leaves rows, lengths
  * and caches as they were; what the last read or encode gave may be gone. */
-#ifndef QKV_DECODE_H
-#define QKV_DECODE_H
+#ifndef QKV_SESSION_H
+#define QKV_SESSION_H
 
 #include <qkv/model.h>
 
@@ -68,24 +67,10 @@ QKV_API qkv_status qkv_session_rewind(qkv_session *s, int64_t row, int64_t lengt
 
 QKV_API int64_t qkv_session_rows(const qkv_session *s);
 QKV_API int64_t qkv_session_length(const qkv_session *s, int64_t row); /* tokens; -1 when there is no such row */
-QKV_API size_t qkv_session_bytes(const qkv_session *s);                /* of all caches */
 
 /* The k likeliest of n ids by their logits, best first, of equal ones the smaller: ids to (k) places, and to p (k) their
  * probabilities, softmax over all n. USAGE for NULL and for k outside 1..n. */
 QKV_API qkv_status qkv_top_k(const float *logits, int64_t n, int k, int64_t *ids, double *p);
-
-/* ---- looking inside ---- */
-/* "encoder", "decoder" or "cross"; static text. NULL for another number. */
-QKV_API const char *qkv_attention_kind_name(qkv_attention_kind kind);
-
-/* With keep_attention the weights of the last read, (1, heads, new tokens, keys), which live as the logits do; rows count those
- * that had new tokens. Of QKV_ATTENTION_ENCODER those of the last encode, (rows, heads, length, length), for row 0, which live
- * as what it gave. NULL otherwise, and where there is no such layer or row. */
-QKV_API qkv_tensor *qkv_session_attention(const qkv_session *s, qkv_attention_kind kind, int layer, int64_t row);
-
-/* The states of the tokens of the last read, (tokens, 1, dim), with keep_hidden: what goes into layer i, from 0; of i = layers
- * what comes out of the last, after the norm at the end where there is one. NULL otherwise. Lives as the logits do. */
-QKV_API qkv_tensor *qkv_session_hidden(const qkv_session *s, int i);
 
 /* ---- work that can be ended ---- */
 
@@ -94,23 +79,7 @@ QKV_API qkv_tensor *qkv_session_hidden(const qkv_session *s, int i);
  * should have set the error, as a function of this library does. */
 typedef qkv_status (*qkv_each_step)(void *data);
 
-/* ---- a shortlist: which target tokens a sentence may have ----
- * For every source token its likeliest targets, learned from aligned text; what a sentence may have is those of all its tokens,
- * and those that may always come. The output layer is then computed for these alone. */
-typedef struct qkv_shortlist qkv_shortlist;
-
-QKV_API void qkv_shortlist_free(qkv_shortlist *s);
-
-/* A list as a safetensors file: vectors of I32 named "always" (ids of targets that may always come), "counts" (how many targets
- * each source has) and "ids" (the targets of source 0, of source 1, ..), each list ascending; and the notes "format", which is
- * "qkv-shortlist-1", "target_vocabulary" and, where the model has tokenizers, "tokenizers": a number made of all spellings, by
- * which the list of another model is refused. IO, MEMORY; loading also FORMAT for a file that is not so, LIMIT. */
-QKV_API qkv_status qkv_shortlist_save(const qkv_shortlist *s, const char *path);
-QKV_API qkv_shortlist *qkv_shortlist_load(const char *path);
-
-/* How many target tokens the n ids of a source may have; they go to ids, ascending, unless that is NULL. -1 on error: USAGE for
- * NULL, MEMORY. */
-QKV_API int64_t qkv_shortlist_ids(const qkv_shortlist *s, const int32_t *source, int64_t n, int32_t *ids);
+typedef struct qkv_shortlist qkv_shortlist; /* <qkv/unstable/shortlist.h> */
 
 /* ---- from a source to its best targets ---- */
 
