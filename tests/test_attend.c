@@ -3,7 +3,7 @@
 #include <qkv/qkv.h>
 #include <qkv/unstable/util.h>
 
-#include "task/attend.h"
+#include "inspect/attend.h"
 
 #include <math.h>
 #include <setjmp.h>

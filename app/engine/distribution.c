@@ -2,7 +2,7 @@
 #include "inside.h"
 
 #include "../../src/decode/sample.h"
-#include "../../src/task/attend.h"
+#include "../../src/inspect/attend.h"
 
 #include <math.h>
 #include <string.h>

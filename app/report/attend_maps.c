@@ -1,6 +1,6 @@
 /* attend_maps.c: the weights of chosen heads as maps with titles, and as JSON and CSV. */
 #include "attention.h"
-#include "../../src/task/attend.h"
+#include "../../src/inspect/attend.h"
 
 #include "../../src/base/json.h"
 #include "../../src/base/options.h"

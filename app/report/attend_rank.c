@@ -1,6 +1,6 @@
 /* attend_rank.c: heads in the order of what they do. */
 #include "attention.h"
-#include "../../src/task/attend.h"
+#include "../../src/inspect/attend.h"
 
 #include "../../src/base/out.h"
 

@@ -8,7 +8,7 @@
 
 #include "../../src/base/file.h"
 #include "../../src/base/size.h"
-#include "../../src/task/attend.h"
+#include "../../src/inspect/attend.h"
 
 #include <stdio.h>
 #include <string.h>

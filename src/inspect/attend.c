@@ -8,7 +8,7 @@
 #include "../base/buffer.h"
 #include "../model/special_tokens.h"
 #include "../nn/params.h"
-#include "translate.h"
+#include "../task/translate.h"
 
 #include <math.h>
 #include <string.h>
