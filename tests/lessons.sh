@@ -70,6 +70,10 @@ check "pictures change nothing that is printed" cmp with without
 same "where they are" "Picture: pictures1/by_hand.png" "$(cat told)"
 
 # ---- 1: the worked numbers ----
+for language in en zh; do
+    announced=$([ $language = en ] && echo "Written as matrices, a token a row:" || echo "写成矩阵，一行一个词元：")
+    contains "1: the formula follows what announces it, $language" "$(grep -B 2 '^    Attention(Q, K, V)' 1.$language | head -n 1)" "$announced"
+done
 contains "1: scores, scaled, weights, output" "$(cat 1.en)" \
     "2.136  -0.803  -0.882" "-0.902   0.312   0.369" "-1.038   0.385   0.428" \
     "1.511  -0.568  -0.624" "-0.638   0.220   0.261" "-0.734   0.272   0.303" \

@@ -24,11 +24,12 @@ static void show_inputs(const walked *w)
     say(_(
         "Attention is a search that returns a mixture. Each token asks a question, its query q. Each token also wears a label "
         "that others can find it by, its key k, and carries what it hands over when it is found, its value v. All three are "
-        "vectors, computed from the token by three matrices that are learned. Written as matrices, a token a row:"));
+        "vectors, computed from the token by three matrices that are learned."));
     say(_("In a library, the query is the question that a reader brings, the keys are the titles in the catalogue, and the "
-          "values "
-          "are the contents of the books. Attention does not fetch one book. It mixes the contents of all books, weighted by "
+          "values are the contents of the books. Attention does not fetch one book. It mixes the contents of all books, "
+          "weighted by "
           "how well each title matches the question."));
+    say(_("Written as matrices, a token a row:"));
     puts("    Attention(Q, K, V) = softmax(Q K^T / sqrt(d_k)) V\n");
     say("%s", _(example_about));
     say(_("Here are %lld tokens with queries and keys of d_k = %lld numbers and values of d_v = %lld. The queries Q:"),
