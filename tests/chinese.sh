@@ -55,8 +55,11 @@ printf 'a\n' >one
 for folder_name in cut short unknown; do cp -r pair $folder_name; done
 head -c 1000 pair/model.safetensors >cut/model.safetensors
 echo short >short/model.safetensors
+printf 'PK\003\004' >workbook.xlsx
 echo '{"model_type": "fnet"}' >unknown/config.json
-mkdir empty-folder bare
+mkdir empty-folder bare gguf onnx peft
+touch gguf/model.gguf onnx/model.onnx
+echo '{}' >peft/adapter_config.json
 cp pair/config.json pair/model.safetensors bare
 printf 'Text,Art\n"a\nb",c\n' >wide.csv
 train="train classify --out out --lang zh --train"
@@ -73,6 +76,16 @@ info cut
 info short
 5 unknown/config.json：不支持架构“fnet”：支持的有 marian
 info unknown
+5 gguf/model.gguf：不能读取 GGUF：请使用转换前的模型
+info gguf
+5 onnx/model.onnx：不能读取 ONNX
+info onnx
+5 peft/adapter_config.json：PEFT 适配器只是对另一个模型的改动
+info peft
+5 decoder 没有对话模板
+chat -m decoder
+5 workbook.xlsx：这是 Excel 工作簿（.xlsx），不是 UTF-8 文本
+$train workbook.xlsx
 5 decoder：模型没有用于“translate”的输出层：它可用于 generate
 translate -m decoder hi
 2 bare 中没有分词器：需要 tokenizer.json

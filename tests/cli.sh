@@ -342,6 +342,7 @@ same "qkv help train is the same" "$("$qkv" train --help)" "$("$qkv" help train)
 contains "qkv show -h" "$("$qkv" show -h)" "show model" "show array"
 same "a short help has one heading" "options example " "$("$qkv" line --help | sed -n '/^[a-z]/s/:$//p' | tr '\n' ' ')"
 same "qkv --version" "qkv 0.1.0" "$("$qkv" --version)"
+contains "serve: a request of each of two jobs" "$("$qkv" help serve)" '"q": "I love you"' '"text": "refund!"'
 same "qkv version" "qkv 0.1.0" "$("$qkv" version)"
 for c in "help version" "help help" help -h; do
     # shellcheck disable=SC2086

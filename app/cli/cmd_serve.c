@@ -268,7 +268,11 @@ const command serve_command = {
     .example = "  qkv serve -m models/en-zh --languages en zh\n"
                "  curl -d '{\"q\": \"I love you\", \"source\": \"en\", \"target\": \"zh\"}' \\\n"
                "      -H 'Content-Type: application/json' \\\n"
-               "      http://127.0.0.1:8080/translate",
+               "      http://127.0.0.1:8080/translate\n"
+               "\n"
+               "  qkv serve -m tickets\n"
+               "  curl -d '{\"text\": \"refund!\"}' -H 'Content-Type: application/json' \\\n"
+               "      http://127.0.0.1:8080/classify",
     .options = options,
     .run = run_serve,
 };

@@ -36,11 +36,17 @@ static const char *const formats[] = {
     N_("%s: not a safetensors file: it has %s bytes"),
     N_("%s: not a safetensors file: a header of %s bytes, at most %s are allowed"),
     N_("%s: cut in its header: %s of %s bytes"),
+    N_("%s: GGUF is not read: take the model that the file was made of, a folder with config.json and model.safetensors"),
+    N_("%s: ONNX is not read: fetch the model's model.safetensors"),
+    N_("%s: a PEFT adapter changes another model: merge it into its base model first, in Python with merge_and_unload() and "
+       "save_pretrained(), and give the merged folder"),
     N_("%s: unsupported architecture \"%s\": supported are %s"),
     N_("%s: line %s, byte %s: not JSON: %s"),
     /* models */
     N_("the model has no head for \"%s\": it can %s"),
     N_("%s holds no tokenizer: expected tokenizer.json, vocab.txt, tokenizer.model, or vocab.json with merges.txt"),
+    N_("%s has no chat template (chat_template.jinja, or \"chat_template\" in tokenizer_config.json): give one by --template "
+       "FILE"),
     N_("the model has no tokenizer: it knows ids, not text"),
     N_("%s: the model has no tokenizer: it knows ids, not text"),
     N_("attention: there is no layer %s: %s attention has layers 0 to %s"),
