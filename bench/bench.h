@@ -61,7 +61,7 @@ typedef struct question {
 void ask_program(const question *q, const qkv_bench_row *ours);
 
 /* "float32", "bfloat16", "int8" or "int4". */
-const char *weights_name(qkv_weights weights);
+const char *weights_name(qkv_dtype weights);
 
 /* ---- what is measured; each prints its table ---- */
 void bench_products(int threads, bool quick);

@@ -25,14 +25,14 @@ static void tell_generators(void *data, const qkv_bench_row *row)
     ask_program(g->row++ ? &g->text : &g->prompt, row);
 }
 
-static void measure_generation(bool quick, qkv_weights weights)
+static void measure_generation(bool quick, qkv_dtype weights)
 {
     qkv_bench_opts o = { .quick = quick, .batch = 1, .length = PROMPT, .new_tokens = NEW_TOKENS, .weights = weights };
     generation g = { .prompt = { "QKV_BENCH_LLAMA", "prompt", o }, .text = { "QKV_BENCH_LLAMA", "generate", o } };
     run_bench(QKV_BENCH_GENERATE, &o, tell_generators, &g);
 }
 
-static void measure_translation(bool quick, qkv_weights weights)
+static void measure_translation(bool quick, qkv_dtype weights)
 {
     for (int64_t batch = 1; batch <= SENTENCES; batch += SENTENCES - 1)
         for (int beam = 1; beam <= BEAM; beam += BEAM - 1) {
@@ -45,7 +45,7 @@ static void measure_translation(bool quick, qkv_weights weights)
         }
 }
 
-static void measure_embedding(bool quick, qkv_weights weights)
+static void measure_embedding(bool quick, qkv_dtype weights)
 {
     question q = { "QKV_BENCH_ORT", "embed", { .quick = quick, .batch = 256, .length = 15, .weights = weights } };
     run_bench(QKV_BENCH_EMBED, &q.o, tell_program, &q);
@@ -82,15 +82,15 @@ static void measure_caches(void)
 
 void bench_decoding(int threads, bool quick)
 {
-    static const qkv_weights kept[] = { QKV_WEIGHTS_AS_STORED, QKV_WEIGHTS_BF16, QKV_WEIGHTS_INT8, QKV_WEIGHTS_INT4 };
+    static const qkv_dtype kept[] = { QKV_DTYPE_STORED, QKV_DTYPE_BF16, QKV_DTYPE_INT8, QKV_DTYPE_INT4 };
     stop_on(qkv_set_num_threads(threads));
     for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
         char line[64];
-        printf("\ndecoding%s, %s\n%s\n", kept[i] == QKV_WEIGHTS_INT4 || kept[i] == QKV_WEIGHTS_BF16 ? "" : " and embedding",
+        printf("\ndecoding%s, %s\n%s\n", kept[i] == QKV_DTYPE_INT4 || kept[i] == QKV_DTYPE_BF16 ? "" : " and embedding",
                weights_name(kept[i]), qkv_bench_heading());
         snprintf(line, sizeof line, "{\"weights\": \"%s\"}", weights_name(kept[i]));
         keep_json(threads, line);
-        if (kept[i] == QKV_WEIGHTS_AS_STORED || kept[i] == QKV_WEIGHTS_INT8) {
+        if (kept[i] == QKV_DTYPE_STORED || kept[i] == QKV_DTYPE_INT8) {
             measure_embedding(quick, kept[i]);
             measure_translation(quick, kept[i]);
         }

@@ -61,7 +61,7 @@ static sweep measure_sweep(qkv_bench_kind kind, const qkv_bench_opts *o, int64_t
 static void save_model(char *folder, const qkv_config *o)
 {
     qkv_model *m = qkv_model_new(o, 1);
-    stop_on(m && mkdtemp(folder) ? qkv_model_save(m, folder) : qkv_error_status());
+    stop_on(m && mkdtemp(folder) ? qkv_model_save(m, folder, NULL) : qkv_error_status());
     qkv_model_free(m);
 }
 

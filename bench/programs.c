@@ -26,12 +26,11 @@ static void tell_answer(const char *line, const question *q, const qkv_bench_row
     json_decref(answer);
 }
 
-const char *weights_name(qkv_weights weights)
+const char *weights_name(qkv_dtype weights)
 {
-    static const char *const names[] = { [QKV_WEIGHTS_AS_STORED] = "float32",
-                                         [QKV_WEIGHTS_INT8] = "int8",
-                                         [QKV_WEIGHTS_INT4] = "int4",
-                                         [QKV_WEIGHTS_BF16] = "bfloat16" };
+    static const char *const names[] = {
+        [QKV_DTYPE_STORED] = "float32", [QKV_DTYPE_INT8] = "int8", [QKV_DTYPE_INT4] = "int4", [QKV_DTYPE_BF16] = "bfloat16"
+    };
     return names[weights];
 }
 

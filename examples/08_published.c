@@ -47,7 +47,7 @@ static qkv_status look(const qkv_model *m, const char *text, int can) /* a row o
 int main(int argc, char **argv)
 {
     if (argc != 3) return fprintf(stderr, "usage: 08_published DIR TEXT\n"), 2;
-    qkv_model *m = qkv_model_load(argv[1]);
+    qkv_model *m = qkv_model_load(argv[1], NULL);
     int can = m ? qkv_model_get_info(m)->can : 0;
     qkv_status status = !m                        ? qkv_error_status()
                         : can & QKV_CAN_TRANSLATE ? translate(m, argv[2])

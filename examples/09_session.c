@@ -40,7 +40,7 @@ int main(void)
         .vocabulary = VOCABULARY, .decoder_layers = 2, .dim = 32, .heads = 4, .d_ff = 64, .pre_norm = 1, .untied = 1
     };
     const int32_t prompt[PROMPT] = { 3, 1, 4, 1, 5, 9 };
-    qkv_model *m = qkv_model_new(&o, 2); /* or qkv_model_load(folder) */
+    qkv_model *m = qkv_model_new(&o, 2); /* or qkv_model_load(folder, NULL) */
     qkv_session *s = m ? qkv_session_new(m, NULL) : NULL;
     qkv_status status = s ? continue_twice(s, prompt) : qkv_error_status();
     if (status) fprintf(stderr, "%s\n", qkv_error());

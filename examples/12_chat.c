@@ -49,7 +49,7 @@ static qkv_status talk(qkv_chat *c)
 
 int main(int argc, char **argv)
 {
-    qkv_model *m = argc > 1 ? qkv_model_load(argv[1]) : make_model();
+    qkv_model *m = argc > 1 ? qkv_model_load(argv[1], NULL) : make_model();
     qkv_chat *c = m ? qkv_chat_new(m, &(qkv_chat_opts){ .chat_template = argc > 1 ? NULL : template }) : NULL;
     qkv_status status = c ? talk(c) : qkv_error_status();
     if (status) fprintf(stderr, "%s\n", qkv_error());

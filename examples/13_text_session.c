@@ -38,7 +38,7 @@ int main(int argc, char **argv)
     qkv_ids ids = { 0 };
     qkv_buffer text = { 0 };
     int32_t *all = NULL;
-    qkv_model *m = qkv_model_load(argv[1]);
+    qkv_model *m = qkv_model_load(argv[1], NULL);
     qkv_session *s = m ? qkv_session_new(m, NULL) : NULL;
     qkv_status status = s ? qkv_model_special_tokens(m, &special) : qkv_error_status();
     /* Adds the model's start token, such as <s>; qkv_tokenizer_encode() does not know the model. */
@@ -49,7 +49,7 @@ int main(int argc, char **argv)
         const int64_t vocabulary = qkv_transformer_options(qkv_model_transformer(m))->vocabulary;
         status = continue_ids(s, &ids, vocabulary, special.end, all + ids.n, &n);
     }
-    if (!status) status = qkv_tokenizer_decode(qkv_model_target_tokenizer(m), all, ids.n + n, 1, &text);
+    if (!status) status = qkv_tokenizer_decode(qkv_model_tokenizer(m, QKV_SIDE_TARGET), all, ids.n + n, 1, &text);
     if (status) fprintf(stderr, "%s\n", qkv_error());
     else printf("%s\n", text.data);
     free(all);

@@ -70,7 +70,7 @@ int main(int argc, char **argv)
 {
     qkv_model *m = argc == 3 ? model_of(argv[1]) : NULL;
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
-    qkv_status status = m ? qkv_model_save_as(m, argv[2], argv[1]) : QKV_USAGE;
+    qkv_status status = m ? qkv_model_save(m, argv[2], argv[1]) : QKV_USAGE;
     if (!status) {
         qkv_tensor *logits = run(qkv_model_transformer(m), t);
         status = logits ? write_golden(argv[2], logits) : qkv_tape_status(t);

@@ -41,8 +41,9 @@ int main(int argc, char **argv)
         status = qkv_model_set_tokenizers(m, t, NULL);
         if (!status) t = NULL; /* the model's now */
     }
-    if (!status && strstr(argv[2], "scoring")) status = qkv_model_set_labels(m, (const char *const[]){ "relevance" }, 1);
-    if (!status) status = qkv_model_save(m, argv[1]);
+    if (!status && strstr(argv[2], "scoring"))
+        status = qkv_model_set_labels(m, (const char *const[]){ "relevance" }, 1, QKV_PROBLEM_CLASSIFICATION, NULL);
+    if (!status) status = qkv_model_save(m, argv[1], NULL);
     if (status) fprintf(stderr, "make_model: %s\n", qkv_error());
     qkv_model_free(m);
     qkv_tokenizer_free(t);

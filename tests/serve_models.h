@@ -45,7 +45,7 @@ static inline qkv_model *make_served(int kind)
     qkv_model *m = t ? qkv_model_new(&o, 11) : NULL;
     qkv_status status = m ? qkv_model_set_tokenizers(m, t, NULL) : QKV_FAILURE;
     if (status) qkv_tokenizer_free(t);
-    if (!status && kind == MODEL_CLASSES) status = qkv_model_set_labels(m, labels, 3);
+    if (!status && kind == MODEL_CLASSES) status = qkv_model_set_labels(m, labels, 3, QKV_PROBLEM_CLASSIFICATION, NULL);
     if (!status) {
         sharpen(m, o.dim);
         return m;

@@ -106,7 +106,7 @@ static int64_t encode(const qkv_model *m, const char *text, int32_t start, int32
 {
     qkv_ids ids = { 0 };
     int64_t n = 0;
-    assert_int_equal(qkv_tokenizer_encode(qkv_model_source_tokenizer(m), text, strlen(text), NULL, &ids), QKV_OK);
+    assert_int_equal(qkv_tokenizer_encode(qkv_model_tokenizer(m, QKV_SIDE_SOURCE), text, strlen(text), NULL, &ids), QKV_OK);
     assert_true(ids.n + 2 <= ROOM);
     if (start >= 0) out[n++] = start;
     memcpy(out + n, ids.ids, ids.n * sizeof *out);
@@ -200,7 +200,7 @@ static void a_space_is_seen(void **state)
 {
     (void)state;
     qkv_model *m = make_model_with(decoder, qkv_tokenizer_load(QKV_GOLDEN "/spm_bytes.model"));
-    const qkv_tokenizer *t = qkv_model_source_tokenizer(m);
+    const qkv_tokenizer *t = qkv_model_tokenizer(m, QKV_SIDE_SOURCE);
     const int32_t ids[] = { qkv_tokenizer_id(t, "\xE2\x96\x81"), qkv_tokenizer_id(t, "\xE2\x96\x81the") };
     assert_true(ids[0] > 0 && ids[1] > 0);
     qkv_attention_capture a = attend(m, "the", NULL, &(qkv_attend_opts){ .target_ids = ids, .n_target_ids = 2 });
@@ -222,7 +222,7 @@ static void ids_are_a_target_too(void **state)
 {
     (void)state;
     qkv_model *m = make_model(decoder);
-    const qkv_tokenizer *t = qkv_model_source_tokenizer(m);
+    const qkv_tokenizer *t = qkv_model_tokenizer(m, QKV_SIDE_SOURCE);
     const int32_t the = qkv_tokenizer_id(t, "\xC4\xA0the"), ids[3] = { the, 2, the };
     assert_true(the > 0);
     qkv_attention_capture a = attend(m, "I", NULL, &(qkv_attend_opts){ .target_ids = ids, .n_target_ids = 3 });
@@ -235,7 +235,7 @@ static void ids_are_a_target_too(void **state)
     qkv_model_free(m);
 
     m = make_model((shape){ 1, 1, QKV_TOKEN_BPE, QKV_POSITION_SINUSOID, 7 });
-    const int32_t unknown = qkv_tokenizer_vocab_size(qkv_model_source_tokenizer(m)) + 3;
+    const int32_t unknown = qkv_tokenizer_vocab_size(qkv_model_tokenizer(m, QKV_SIDE_SOURCE)) + 3;
     char name[16];
     snprintf(name, sizeof name, "<%d>", unknown);
     a = attend(m, "I", NULL, &(qkv_attend_opts){ .target_ids = &unknown, .n_target_ids = 1 });
@@ -336,7 +336,7 @@ static void unknown_words_keep_their_text(void **state)
     assert_string_equal(a.source.names[0], "The");
     assert_string_equal(a.source.names[1], "Zebra");
     assert_string_equal(a.source.names[2], "SAT");
-    assert_int_equal(a.source.ids[1], qkv_tokenizer_id(qkv_model_source_tokenizer(m), "<unk>"));
+    assert_int_equal(a.source.ids[1], qkv_tokenizer_id(qkv_model_tokenizer(m, QKV_SIDE_SOURCE), "<unk>"));
     assert_int_equal(qkv_attend(m, " \t", 2, NULL, 0, NULL, &a), QKV_OK); /* <s> </s> */
     assert_int_equal(a.source.n, 2);
     qkv_attention_capture_free(&a);
@@ -355,7 +355,7 @@ static void broken_characters_are_shown(void **state)
 {
     (void)state;
     qkv_model *m = make_model((shape){ 1, 1, QKV_TOKEN_BPE, QKV_POSITION_SINUSOID, 0 });
-    const qkv_tokenizer *t = qkv_model_source_tokenizer(m);
+    const qkv_tokenizer *t = qkv_model_tokenizer(m, QKV_SIDE_SOURCE);
     qkv_ids dog = { 0 };
     assert_int_equal(qkv_tokenizer_encode(t, "狗", 3, NULL, &dog), QKV_OK);
     assert_int_equal(dog.n, 3);
@@ -422,7 +422,7 @@ static void pieces_are_joined_and_specials_left_out(void **state)
                 joined_as_by_loops(&bare, is_decoder, is_decoder, &tokens, (qkv_attention_kind)kind, layer, head);
             }
     /* In the middle: hidden, and the tokens after it keep their weights. */
-    const int32_t the = qkv_tokenizer_id(qkv_model_source_tokenizer(m), "\xC4\xA0the"), ids[3] = { the, 2, the };
+    const int32_t the = qkv_tokenizer_id(qkv_model_tokenizer(m, QKV_SIDE_SOURCE), "\xC4\xA0the"), ids[3] = { the, 2, the };
     assert_int_equal(qkv_attend(m, "I", 1, NULL, 0, &(qkv_attend_opts){ .target_ids = ids, .n_target_ids = 3 }, &a), QKV_OK);
     assert_int_equal(
         qkv_attend(m, "I", 1, NULL, 0, &(qkv_attend_opts){ .target_ids = ids, .n_target_ids = 3, .no_special = 1 }, &bare),
@@ -676,7 +676,7 @@ static void no_translation(void **state)
     qkv_tensor *embed = qkv_params_find(p, "embed.weight");
     float *gain = qkv_tensor_data(qkv_params_find(p, "decoder.1.ffn_norm.weight")),
           *bias = qkv_tensor_data(qkv_params_find(p, "decoder.1.ffn_norm.bias"));
-    int32_t pad = qkv_tokenizer_id(qkv_model_source_tokenizer(m), "<pad>");
+    int32_t pad = qkv_tokenizer_id(qkv_model_tokenizer(m, QKV_SIDE_SOURCE), "<pad>");
     for (int64_t i = 0; i < qkv_tensor_dim(embed, 0); i++)
         qkv_tensor_data(embed)[i * qkv_tensor_dim(embed, 1)] = i == pad ? 0 : -1e4f;
     for (int64_t i = 0; i < qkv_tensor_dim(embed, 1); i++) gain[i] = 0, bias[i] = i ? 0 : 1e35f; /* all other logits are -inf */

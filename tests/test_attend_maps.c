@@ -290,7 +290,8 @@ static qkv_status use_each(void)
     if (!status) status = qkv_attention_rank_text(&attended, QKV_ATTENTION_CROSS, QKV_HEAD_MEASURE_NEXT, 0, &out);
     qkv_token_names names = { 0 };
     if (!status)
-        status = qkv_token_names_make(qkv_model_source_tokenizer(model), attended.source.ids, attended.source.n, &names);
+        status = qkv_token_names_make(qkv_model_tokenizer(model, QKV_SIDE_SOURCE), attended.source.ids, attended.source.n,
+                                      &names);
     qkv_token_names_free(&names);
     qkv_buffer_free(&out);
     free_captures(NULL);

@@ -175,7 +175,7 @@ static int64_t cached_of(qkv__batcher *b, const char *prompt)
 static int64_t tokens_of(const char *text)
 {
     qkv_ids ids = { 0 };
-    assert_int_equal(qkv_tokenizer_encode(qkv_model_target_tokenizer(model), text, strlen(text), NULL, &ids), QKV_OK);
+    assert_int_equal(qkv_tokenizer_encode(qkv_model_tokenizer(model, QKV_SIDE_TARGET), text, strlen(text), NULL, &ids), QKV_OK);
     int64_t n = (int64_t)ids.n;
     qkv_ids_free(&ids);
     return n;

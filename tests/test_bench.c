@@ -59,7 +59,7 @@ static const char *saved(const char *name, int encoder, int decoder)
     qkv_model *m = qkv_model_new(&o, 1);
     assert_non_null(m);
     const char *path = in_folder(name);
-    assert_int_equal(qkv_model_save(m, path), QKV_OK);
+    assert_int_equal(qkv_model_save(m, path, NULL), QKV_OK);
     qkv_model_free(m);
     return path;
 }

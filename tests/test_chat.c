@@ -236,7 +236,7 @@ static void write_file(const char *name, const char *text)
 static void check_prompt(const char *tools, const char *wanted)
 {
     qkv_buffer out = { 0 };
-    qkv_model *m = qkv_model_load(in_folder("model"));
+    qkv_model *m = qkv_model_load(in_folder("model"), NULL);
     qkv_chat *c = m ? qkv_chat_new(m, &(qkv_chat_opts){ .tools = tools }) : NULL;
     assert_true(m && !c == !wanted);
     if (c) assert_int_equal(qkv_chat_add(c, "user", "x", 1), QKV_OK);
@@ -250,7 +250,7 @@ static void check_prompt(const char *tools, const char *wanted)
 static void folders_have_templates(void **state)
 {
     (void)state;
-    assert_int_equal(qkv_model_save(model, in_folder("model")), QKV_OK);
+    assert_int_equal(qkv_model_save(model, in_folder("model"), NULL), QKV_OK);
     check_prompt(NULL, NULL);
     assert_int_equal(qkv_error_status(), QKV_UNSUPPORTED);
     assert_non_null(strstr(qkv_error(), "--template FILE"));

@@ -33,7 +33,7 @@ static int make_run(void **state)
         qkv_model *m = models_of[i] = make_served(MODEL_PAIR);
         for (int64_t k = 0; k < qkv_params_block(qkv_model_params(m)); k++)
             qkv_params_data(qkv_model_params(m))[k] *= 1 + 0.2f * (float)i;
-        if (qkv_model_save(m, in_folder(names[i])) || (i == 1 && qkv_model_save(m, in_folder("run")))) return -1;
+        if (qkv_model_save(m, in_folder(names[i]), NULL) || (i == 1 && qkv_model_save(m, in_folder("run"), NULL))) return -1;
     }
     mkdir(in_folder("run/step-x"), 0777);
     mkdir(in_folder("run/step-50"), 0777); /* nothing is in it */

@@ -282,8 +282,9 @@ static qkv_model *word_model(const qkv_config *o)
 {
     qkv_tokenizer *t = word_tokenizer();
     qkv_model *m = t ? qkv_model_new(o, 8) : NULL;
-    if (!m || qkv_model_set_tokenizers(m, t, NULL) || (o->classes && qkv_model_set_labels(m, names, o->classes))) {
-        if (!m || !qkv_model_source_tokenizer(m)) qkv_tokenizer_free(t);
+    if (!m || qkv_model_set_tokenizers(m, t, NULL) ||
+        (o->classes && qkv_model_set_labels(m, names, o->classes, QKV_PROBLEM_CLASSIFICATION, NULL))) {
+        if (!m || !qkv_model_tokenizer(m, QKV_SIDE_SOURCE)) qkv_tokenizer_free(t);
         qkv_model_free(m);
         return NULL;
     }
@@ -306,7 +307,7 @@ static void probabilities_of(const qkv_model *m, const int32_t *ids, int64_t n, 
 
 static int32_t word_id(const qkv_model *m, const char *word)
 {
-    int32_t id = qkv_tokenizer_id(qkv_model_source_tokenizer(m), word);
+    int32_t id = qkv_tokenizer_id(qkv_model_tokenizer(m, QKV_SIDE_SOURCE), word);
     assert_true(id >= FIRST_WORD);
     return id;
 }
@@ -759,9 +760,9 @@ static void labels_come_back(void **state)
     qkv_matrix before = { 0 }, after = { 0 };
     const qkv_texts all = { .texts = texts, .n = TEXTS };
     assert_int_equal(qkv_classify(m, &all, NULL, &before), QKV_OK);
-    assert_int_equal(qkv_model_save(m, folder), QKV_OK);
+    assert_int_equal(qkv_model_save(m, folder, NULL), QKV_OK);
     qkv_model_free(m);
-    assert_non_null(m = qkv_model_load(folder));
+    assert_non_null(m = qkv_model_load(folder, NULL));
     const qkv_config *o = qkv_transformer_options(qkv_model_transformer(m));
     assert_int_equal(o->classes, CLASSES);
     assert_int_equal(o->pooling, QKV_POOLING_ATTENTION);
@@ -793,11 +794,11 @@ static void poolings_come_back(void **state)
         qkv_config o = reader;
         o.pooling = how;
         qkv_model *m = word_model(&o);
-        assert_int_equal(qkv_model_save(m, folder), QKV_OK);
+        assert_int_equal(qkv_model_save(m, folder, NULL), QKV_OK);
         qkv_model_free(m);
         sprintf(wanted, "\"pooling\": \"%s\"", pooling_names[how]);
         assert_non_null(strstr(config_text(text), wanted));
-        assert_non_null(m = qkv_model_load(folder));
+        assert_non_null(m = qkv_model_load(folder, NULL));
         assert_int_equal(qkv_transformer_options(qkv_model_transformer(m))->pooling, how);
         qkv_model_free(m);
     }
@@ -807,15 +808,18 @@ static void bad_labels(void **state)
 {
     (void)state;
     qkv_model *m = word_model(&reader);
-    assert_int_equal(qkv_model_set_labels(m, names, 2), QKV_USAGE);
-    assert_int_equal(qkv_model_set_labels(m, NULL, 3), QKV_USAGE);
-    assert_int_equal(qkv_model_set_labels(NULL, names, 3), QKV_USAGE);
-    assert_int_equal(qkv_model_set_labels(m, (const char *[]){ "a", "", "c" }, 3), QKV_USAGE);
-    assert_int_equal(qkv_model_set_labels(m, (const char *[]){ "a", "b\t1", "c" }, 3), QKV_USAGE);
-    assert_int_equal(qkv_model_set_labels(m, (const char *[]){ "a", NULL, "c" }, 3), QKV_USAGE);
-    assert_int_equal(qkv_model_set_labels(m, (const char *[]){ "a", "\xff", "c" }, 3), QKV_USAGE);
+    assert_int_equal(qkv_model_set_labels(m, names, 2, QKV_PROBLEM_CLASSIFICATION, NULL), QKV_USAGE);
+    assert_int_equal(qkv_model_set_labels(m, NULL, 3, QKV_PROBLEM_CLASSIFICATION, NULL), QKV_USAGE);
+    assert_int_equal(qkv_model_set_labels(NULL, names, 3, QKV_PROBLEM_CLASSIFICATION, NULL), QKV_USAGE);
+    assert_int_equal(qkv_model_set_labels(m, (const char *[]){ "a", "", "c" }, 3, QKV_PROBLEM_CLASSIFICATION, NULL), QKV_USAGE);
+    assert_int_equal(qkv_model_set_labels(m, (const char *[]){ "a", "b\t1", "c" }, 3, QKV_PROBLEM_CLASSIFICATION, NULL),
+                     QKV_USAGE);
+    assert_int_equal(qkv_model_set_labels(m, (const char *[]){ "a", NULL, "c" }, 3, QKV_PROBLEM_CLASSIFICATION, NULL),
+                     QKV_USAGE);
+    assert_int_equal(qkv_model_set_labels(m, (const char *[]){ "a", "\xff", "c" }, 3, QKV_PROBLEM_CLASSIFICATION, NULL),
+                     QKV_USAGE);
     assert_string_equal(qkv_model_label(m, 1), "good"); /* as they were */
-    assert_int_equal(qkv_model_set_labels(m, (const char *[]){ "a", "b", "c" }, 3), QKV_OK);
+    assert_int_equal(qkv_model_set_labels(m, (const char *[]){ "a", "b", "c" }, 3, QKV_PROBLEM_CLASSIFICATION, NULL), QKV_OK);
     assert_string_equal(qkv_model_label(m, 1), "b");
     qkv_model_free(m);
 }
@@ -828,7 +832,7 @@ static void loads_as(const char *whole, const char *piece, const char *other, qk
     if (!at) fail_msg("%s is not in %s", piece, whole);
     fprintf(f, "%.*s%s%s", (int)(at - whole), whole, other, at + strlen(piece));
     fclose(f);
-    qkv_model *m = qkv_model_load(folder);
+    qkv_model *m = qkv_model_load(folder, NULL);
     if (status) assert_null(m);
     else assert_non_null(m);
     if (status) assert_int_equal(qkv_error_status(), status);
@@ -840,8 +844,8 @@ static void hostile_configs(void **state)
 {
     (void)state;
     qkv_model *m = word_model(&reader);
-    assert_int_equal(qkv_model_set_labels(m, (const char *[]){ "a", "b", "c" }, 3), QKV_OK);
-    assert_int_equal(qkv_model_save(m, folder), QKV_OK);
+    assert_int_equal(qkv_model_set_labels(m, (const char *[]){ "a", "b", "c" }, 3, QKV_PROBLEM_CLASSIFICATION, NULL), QKV_OK);
+    assert_int_equal(qkv_model_save(m, folder, NULL), QKV_OK);
     qkv_model_free(m);
     char whole[4096];
     config_text(whole);
@@ -1018,8 +1022,8 @@ static qkv_status all_of_it(void)
     double loss;
     const qkv_loss o = qkv_loss_classification((float[]){ 1, 2, 3 }, CLASSES);
     if (!status) status = qkv_evaluate(m, p, &o, &in_order, &loss);
-    if (!status) status = qkv_model_save(m, folder);
-    qkv_model *copy = status ? NULL : qkv_model_load(folder);
+    if (!status) status = qkv_model_save(m, folder, NULL);
+    qkv_model *copy = status ? NULL : qkv_model_load(folder, NULL);
     if (!status && !copy) status = qkv_error_status();
     qkv_model_free(copy);
     qkv_matrix_free(&found);

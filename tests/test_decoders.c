@@ -41,7 +41,7 @@ static const char *golden_folder(const char *name)
 
 static qkv_model *load(const char *path)
 {
-    qkv_model *m = qkv_model_load(path);
+    qkv_model *m = qkv_model_load(path, NULL);
     if (!m) fail_msg("%s: %s", path, qkv_error());
     return m;
 }
@@ -264,7 +264,7 @@ static void files_written_again(void **state)
     (void)state;
     for (int i = 0; i < MODELS; i++) {
         qkv_model *m = load(golden_folder(models[i].name));
-        if (qkv_model_save_as(m, folder, models[i].family)) fail_msg("%s: %s", models[i].name, qkv_error());
+        if (qkv_model_save(m, folder, models[i].family)) fail_msg("%s: %s", models[i].name, qkv_error());
         compare_folder(folder, models[i].name);
         qkv_model *again = load(folder);
         const qkv_config *a = qkv_transformer_options(qkv_model_transformer(m));
@@ -280,7 +280,7 @@ static void files_written_again(void **state)
     }
     qkv_model *m = load(golden_folder("phi3_long"));
     assert_int_equal(qkv_model_get_info(m)->context, 32); /* what short_factor is for */
-    assert_int_equal(qkv_model_save_as(m, folder, "qkv"), QKV_UNSUPPORTED);
+    assert_int_equal(qkv_model_save(m, folder, "qkv"), QKV_UNSUPPORTED);
     assert_non_null(strstr(qkv_error(), "longrope"));
     qkv_model_free(m);
 }
@@ -294,7 +294,7 @@ static void models_made_of_others(void **state)
         qkv_config o = *qkv_transformer_options(qkv_model_transformer(from));
         o.size = sizeof o;
         qkv_model *m = qkv_model_adapt(from, &o, 5);
-        if (!m || qkv_model_save(m, folder)) fail_msg("%s: %s", models[i].name, qkv_error());
+        if (!m || qkv_model_save(m, folder, NULL)) fail_msg("%s: %s", models[i].name, qkv_error());
         compare_folder(folder, models[i].name);
         qkv_model_free(m);
         qkv_model_free(from);
@@ -356,7 +356,7 @@ static void refusals(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         copy_golden(rows[i].model);
         set_key(rows[i].key, rows[i].value);
-        qkv_model *m = qkv_model_load(folder);
+        qkv_model *m = qkv_model_load(folder, NULL);
         if (m) fail_msg("%s with %s %s was loaded", rows[i].model, rows[i].key, rows[i].value);
         if (qkv_error_status() != rows[i].status || !strstr(qkv_error(), rows[i].words))
             fail_msg("%s with %s %s: %s", rows[i].model, rows[i].key, rows[i].value, qkv_error());
@@ -378,7 +378,7 @@ static void layers_by_name(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         copy_golden("gemma2");
         set_key("layer_types", rows[i].list);
-        qkv_model *m = qkv_model_load(folder);
+        qkv_model *m = qkv_model_load(folder, NULL);
         if (rows[i].local < 0) {
             assert_null(m);
             assert_int_equal(qkv_error_status(), QKV_UNSUPPORTED);
@@ -398,9 +398,8 @@ static void quantized(void **state)
     for (int i = 0; i < MODELS; i++) {
         int32_t ids[64];
         float expected[MOST];
-        qkv_model *m[2] = { qkv_model_load_with(golden_folder(models[i].name),
-                                                &(qkv_load_opts){ .weights = QKV_WEIGHTS_INT8 }) };
-        if (!m[0] || qkv_model_save_as(m[0], folder, models[i].family)) fail_msg("%s: %s", models[i].name, qkv_error());
+        qkv_model *m[2] = { qkv_model_load(golden_folder(models[i].name), &(qkv_load_opts){ .dtype = QKV_DTYPE_INT8 }) };
+        if (!m[0] || qkv_model_save(m[0], folder, models[i].family)) fail_msg("%s: %s", models[i].name, qkv_error());
         m[1] = load(folder);
         open_golden(models[i].name);
         int64_t length = ids_of("ids", ids) / BATCH, n = numbers("logits", expected) / BATCH;

@@ -78,7 +78,7 @@ static void any_allocation_may_fail(void **state)
 static void save_in(const char *name, int64_t classes, uint64_t seed)
 {
     qkv_model *m = make_model_of(classes, seed);
-    assert_int_equal(qkv_model_save(m, in_folder(name)), QKV_OK);
+    assert_int_equal(qkv_model_save(m, in_folder(name), NULL), QKV_OK);
     qkv_model_free(m);
 }
 
@@ -87,7 +87,7 @@ static void means_of_models(void **state)
     (void)state;
     save_in("a", 3, 1), save_in("b", 3, 2), save_in("c", 4, 1);
     const char *const two[] = { in_folder("a"), in_folder("b") }, *const other[] = { two[0], in_folder("c") };
-    qkv_model *a = qkv_model_load(two[0]), *b = qkv_model_load(two[1]), *mean = qkv_model_average(two, 2);
+    qkv_model *a = qkv_model_load(two[0], NULL), *b = qkv_model_load(two[1], NULL), *mean = qkv_model_average(two, 2);
     assert_non_null(mean);
     const float *x = qkv_params_data(qkv_model_params(a)), *y = qkv_params_data(qkv_model_params(b)),
                 *z = qkv_params_data(qkv_model_params(mean));

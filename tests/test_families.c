@@ -78,7 +78,7 @@ static const char *golden_folder(const char *name)
 
 static qkv_model *load(const char *path)
 {
-    qkv_model *m = qkv_model_load(path);
+    qkv_model *m = qkv_model_load(path, NULL);
     if (!m) fail_msg("%s: %s", path, qkv_error());
     return m;
 }
@@ -445,7 +445,7 @@ static void other_names_of_roberta(void **state)
 
 static void refuses(const char *row, qkv_status status, const char *words)
 {
-    qkv_model *m = qkv_model_load(folder);
+    qkv_model *m = qkv_model_load(folder, NULL);
     if (m) fail_msg("%s: it was loaded", row);
     if (qkv_error_status() != status || !strstr(qkv_error(), words))
         fail_msg("%s: status %d, \"%s\"; expected %d, \"%s\"", row, (int)qkv_error_status(), qkv_error(), (int)status, words);
@@ -652,7 +652,7 @@ static void info_comes_back(void **state)
             qkv_model *m = load(folder);
             char saved[80];
             snprintf(saved, sizeof saved, "%s", in_folder("saved"));
-            assert_int_equal(qkv_model_save(m, saved), QKV_OK);
+            assert_int_equal(qkv_model_save(m, saved, NULL), QKV_OK);
             qkv_model *again = load(saved);
             const qkv_model_info *a = qkv_model_get_info(m), *b = qkv_model_get_info(again);
             assert_true(a->begin == b->begin && a->pad == b->pad && a->start == b->start && a->can == b->can);
@@ -691,7 +691,7 @@ static void turned_matrices_come_back(void **state)
                            .max_positions = 8,
                            .unscaled = 1 };
     qkv_model *m = qkv_model_new(&o, 4);
-    assert_int_equal(qkv_model_save_as(m, folder, "gpt2"), QKV_OK);
+    assert_int_equal(qkv_model_save(m, folder, "gpt2"), QKV_OK);
     qkv_model *again = load(folder);
     const qkv_params *a = qkv_model_params(m), *b = qkv_model_params(again);
     assert_int_equal(qkv_params_size(a), qkv_params_size(b));
@@ -719,7 +719,7 @@ static void only_what_is_said_is_written(void **state)
         qkv_model *m = load(folder);
         char saved[80];
         snprintf(saved, sizeof saved, "%s", in_folder("saved"));
-        assert_int_equal(qkv_model_save(m, saved), QKV_OK);
+        assert_int_equal(qkv_model_save(m, saved, NULL), QKV_OK);
         json_t *config = json_load_file(in_folder("saved/config.json"), 0, NULL);
         assert_non_null(config);
         for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)
@@ -737,7 +737,7 @@ static void labels_are_written_both_ways(void **state)
 {
     (void)state;
     qkv_model *m = load(golden_folder("roberta_classify"));
-    assert_int_equal(qkv_model_save(m, folder), QKV_OK);
+    assert_int_equal(qkv_model_save(m, folder, NULL), QKV_OK);
     json_t *config = json_load_file(in_folder("config.json"), 0, NULL);
     const json_t *labels = json_object_get(config, "id2label"), *ids = json_object_get(config, "label2id");
     int n = 0;
@@ -754,7 +754,7 @@ static void labels_are_written_both_ways(void **state)
 
 static qkv_status make_one_like_marian(void)
 {
-    qkv_model *m = qkv_model_load(golden_folder("marian"));
+    qkv_model *m = qkv_model_load(golden_folder("marian"), NULL);
     qkv_model *like = m ? qkv_model_adapt(m, qkv_transformer_options(qkv_model_transformer(m)), 1) : NULL;
     qkv_status status = like ? QKV_OK : qkv_error_status();
     qkv_model_free(like);
@@ -833,9 +833,9 @@ static void several_labels_a_text(void **state)
     set_key("config.json", "problem_type", "\"multi_label_classification\"");
     for (int i = 0; i < 2; i++) {
         qkv_model *m = load(folder);
-        assert_int_equal(qkv_model_get_info(m)->problem, QKV_PROBLEM_SEVERAL_LABELS);
-        assert_int_equal(qkv_model_set_problem(m, QKV_PROBLEM_NUMBER), QKV_USAGE); /* it has three outputs */
-        assert_int_equal(qkv_model_save(m, folder), QKV_OK);
+        assert_int_equal(qkv_model_get_info(m)->problem, QKV_PROBLEM_MULTILABEL);
+        assert_int_equal(qkv_model_set_labels(m, NULL, 0, QKV_PROBLEM_REGRESSION, NULL), QKV_USAGE); /* it has three outputs */
+        assert_int_equal(qkv_model_save(m, folder, NULL), QKV_OK);
         qkv_model_free(m);
     }
     set_key("config.json", "problem_type", "\"guessing\"");
@@ -948,10 +948,10 @@ static void saved_and_loaded(void **state)
             remove_folder(NULL); /* nothing of another model may help */
             make_folder(NULL);
             if (k == 1 && !strcmp(names[i], "bart_classify")) { /* ours read an encoder */
-                assert_int_equal(qkv_model_save_as(m, folder, kinds[k]), QKV_UNSUPPORTED);
+                assert_int_equal(qkv_model_save(m, folder, kinds[k]), QKV_UNSUPPORTED);
                 continue;
             }
-            if (qkv_model_save_as(m, folder, kinds[k])) fail_msg("%s as %s: %s", names[i], kinds[k], qkv_error());
+            if (qkv_model_save(m, folder, kinds[k])) fail_msg("%s as %s: %s", names[i], kinds[k], qkv_error());
             qkv_model *again = load(folder);
             assert_string_equal(qkv_model_get_info(again)->family, kinds[k]);
             same_weights(m, again);
@@ -1072,7 +1072,7 @@ static void ours_under_their_names(void **state)
     static float first[MOST], second[MOST];
     for (size_t i = 0; i < sizeof ours / sizeof *ours; i++) {
         qkv_model *m = qkv_model_new(&ours[i], 3);
-        if (qkv_model_save_as(m, folder, ours_as[i])) fail_msg("%s", qkv_error());
+        if (qkv_model_save(m, folder, ours_as[i])) fail_msg("%s", qkv_error());
         qkv_model *again = load(folder);
         assert_string_equal(qkv_model_get_info(again)->family, ours_as[i]);
         same_weights(m, again);
@@ -1095,7 +1095,7 @@ static void words_without_a_head(void **state)
     float *gain = qkv_tensor_data(qkv_params_find(qkv_model_params(m), "encoder.norm.weight"));
     for (int i = 0; i < 8; i++) gain[i] = i % 3 ? 0.4f * (float)i : -2;
     int64_t n = copy_last(m, &b, first);
-    assert_int_equal(qkv_model_save_as(m, folder, "modernbert"), QKV_OK);
+    assert_int_equal(qkv_model_save(m, folder, "modernbert"), QKV_OK);
     qkv_model *again = load(folder);
     assert_true(qkv_model_get_info(again)->can & QKV_CAN_FILL);
     assert_int_equal(copy_last(again, &b, second), n);
@@ -1103,7 +1103,7 @@ static void words_without_a_head(void **state)
     qkv_model_free(again);
 
     gain[3] = 0; /* what is 0 does not come back: the encoder leaves alone */
-    assert_int_equal(qkv_model_save_as(m, folder, "modernbert"), QKV_OK);
+    assert_int_equal(qkv_model_save(m, folder, "modernbert"), QKV_OK);
     again = load(folder);
     assert_false(qkv_model_get_info(again)->can & QKV_CAN_FILL);
     qkv_model_free(again);
@@ -1134,13 +1134,12 @@ static void shapes_that_stand_in_the_way(void **state)
                  { 0, "xlnet", "there is no family \"xlnet\"" } };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         qkv_model *m = qkv_model_new(&ours[rows[i].model], 3);
-        assert_int_equal(qkv_model_save_as(m, folder, rows[i].family), QKV_UNSUPPORTED);
+        assert_int_equal(qkv_model_save(m, folder, rows[i].family), QKV_UNSUPPORTED);
         if (!strstr(qkv_error(), rows[i].words)) fail_msg("row %zu says \"%s\"", i, qkv_error());
         qkv_model_free(m);
     }
     qkv_model *m = qkv_model_new(&ours[0], 3);
-    assert_int_equal(qkv_model_save_as(m, folder, NULL), QKV_USAGE);
-    assert_int_equal(qkv_model_save_as(NULL, folder, "qkv"), QKV_USAGE);
+    assert_int_equal(qkv_model_save(NULL, folder, "qkv"), QKV_USAGE);
     qkv_model_free(m);
 }
 
@@ -1156,7 +1155,7 @@ static void folded_under_their_names(void **state)
         else o.unscaled = o.untied = 0;
         if (i == 1) o.target_vocabulary = 9;
         qkv_model *m = qkv_model_new(&o, 3);
-        if (qkv_model_save_as(m, folder, ours_as[shapes[i]])) fail_msg("%s", qkv_error());
+        if (qkv_model_save(m, folder, ours_as[shapes[i]])) fail_msg("%s", qkv_error());
         qkv_model *again = load(folder);
         int64_t n = copy_last(m, &few, first);
         assert_int_equal(copy_last(again, &few, second), n);
@@ -1167,7 +1166,7 @@ static void folded_under_their_names(void **state)
     qkv_config odd = ours[0];
     odd.positions = QKV_POSITION_SINUSOID, odd.dim = 9, odd.heads = 3;
     qkv_model *m = qkv_model_new(&odd, 3);
-    assert_int_equal(qkv_model_save_as(m, folder, "marian"), QKV_UNSUPPORTED);
+    assert_int_equal(qkv_model_save(m, folder, "marian"), QKV_UNSUPPORTED);
     assert_non_null(strstr(qkv_error(), "sinusoid_halves"));
     qkv_model_free(m);
 }
@@ -1192,7 +1191,7 @@ static void like_another(void **state)
     assert_string_equal(f->family, "bert");
     assert_true((f->can & QKV_CAN_CLASSIFY) && f->pad == 0 && f->files == 0);
     qkv_model_free(m); /* nothing of it is needed any more */
-    assert_int_equal(qkv_model_save(made, folder), QKV_OK);
+    assert_int_equal(qkv_model_save(made, folder, NULL), QKV_OK);
     qkv_model *again = load(folder);
     same_weights(made, again);
     assert_string_equal(qkv_model_label(again, 4), "LABEL_4");
@@ -1220,18 +1219,18 @@ static void tokenizers_of_a_model(void **state)
     qkv_model *m = qkv_model_new(&o, 3);
     qkv_tokenizer *source = learn("a line of text"), *target = learn("eine Zeile Text");
     assert_int_equal(qkv_model_set_tokenizers(m, source, target), QKV_OK);
-    assert_ptr_equal(qkv_model_source_tokenizer(m), source);
-    assert_ptr_equal(qkv_model_target_tokenizer(m), target);
-    assert_int_equal(qkv_model_save_as(m, folder, "marian"), QKV_OK);
+    assert_ptr_equal(qkv_model_tokenizer(m, QKV_SIDE_SOURCE), source);
+    assert_ptr_equal(qkv_model_tokenizer(m, QKV_SIDE_TARGET), target);
+    assert_int_equal(qkv_model_save(m, folder, "marian"), QKV_OK);
     qkv_model *again = load(folder);
     const qkv_model_info *f = qkv_model_get_info(again); /* its ids are those of its tokens */
     assert_true(f->pad == 0 && f->begin == 1 && f->start == 1 && f->n_ends == 1 && f->ends[0] == 2);
-    assert_ptr_not_equal(qkv_model_source_tokenizer(again), qkv_model_target_tokenizer(again));
+    assert_ptr_not_equal(qkv_model_tokenizer(again, QKV_SIDE_SOURCE), qkv_model_tokenizer(again, QKV_SIDE_TARGET));
     qkv_model_free(again);
     qkv_model_free(m);
     o.vocabulary = 200; /* and now a folder of a smaller model with that tokenizer */
     m = qkv_model_new(&o, 3);
-    assert_int_equal(qkv_model_save_as(m, folder, "marian"), QKV_OK);
+    assert_int_equal(qkv_model_save(m, folder, "marian"), QKV_OK);
     refuses("a tokenizer that is too large", QKV_FORMAT, "but the model's vocabulary 200");
     qkv_model_free(m);
 }
@@ -1253,7 +1252,7 @@ static void nothing_is_copied(void **state)
                            .activation = QKV_ACTIVATION_SILU_GATED,
                            .no_bias = 1 };
     qkv_model *m = qkv_model_new(&o, 3);
-    assert_int_equal(qkv_model_save_as(m, folder, "llama"), QKV_OK);
+    assert_int_equal(qkv_model_save(m, folder, "llama"), QKV_OK);
     qkv_shutdown();
     const qkv__memory table = { failing_alloc, failing_release };
     size_t bytes = sizeof(float) * (size_t)qkv_params_count(qkv_model_params(m));
@@ -1282,7 +1281,7 @@ static void loaded_models_train(void **state)
     (void)state;
     qkv_model *m[2] = { qkv_model_new(&ours[4], 3), NULL };
     static const int32_t ids[] = { 1, 2, 3, 4 }, labels[] = { 2, 3, 4, 5 };
-    assert_int_equal(qkv_model_save_as(m[0], folder, "llama"), QKV_OK);
+    assert_int_equal(qkv_model_save(m[0], folder, "llama"), QKV_OK);
     m[1] = load(folder);
     for (int i = 0; i < 2; i++) {
         qkv_optimizer *adam = qkv_optimizer_new(qkv_model_params(m[i]), &(qkv_optimizer_opts){ .rule = QKV_OPTIMIZER_ADAM });
@@ -1424,8 +1423,8 @@ static void saving_changes_nothing(void **state)
         const float *lies = qkv_tensor_data(w);
         assert_true(i == 2 ? lies != NULL : lies == NULL);
         assert_int_equal(rename(in_folder("was"), in_folder("moved")), 0);
-        assert_int_equal(qkv_model_save(m, in_folder("saved")), QKV_OK);
-        if (i < 2) assert_int_equal(qkv_model_save_as(m, in_folder("saved/ours"), "qkv"), QKV_OK);
+        assert_int_equal(qkv_model_save(m, in_folder("saved"), NULL), QKV_OK);
+        if (i < 2) assert_int_equal(qkv_model_save(m, in_folder("saved/ours"), "qkv"), QKV_OK);
         assert_true(qkv_tensor_data(w) == lies);
         qkv_model *again = load(in_folder("saved")), *native = load(in_folder(i < 2 ? "saved/ours" : "moved"));
         same_weights(again, native);
@@ -1475,7 +1474,7 @@ static const char *loaded_folder;
 
 static qkv_status load_once(void)
 {
-    qkv_model *m = qkv_model_load(loaded_folder);
+    qkv_model *m = qkv_model_load(loaded_folder, NULL);
     qkv_status status = m ? QKV_OK : qkv_error_status();
     qkv_model_free(m);
     return status;
@@ -1483,8 +1482,8 @@ static qkv_status load_once(void)
 
 static qkv_status save_once(void)
 {
-    qkv_model *m = qkv_model_load(loaded_folder);
-    qkv_status status = m ? qkv_model_save(m, folder) : qkv_error_status();
+    qkv_model *m = qkv_model_load(loaded_folder, NULL);
+    qkv_status status = m ? qkv_model_save(m, folder, NULL) : qkv_error_status();
     qkv_model_free(m);
     return status;
 }
@@ -1572,12 +1571,12 @@ static void stories_are_saved(void **state)
     char saved[128];
     snprintf(saved, sizeof saved, "%s/saved", folder);
     qkv_model *m = load(folder);
-    const qkv_tokenizer *t = qkv_model_source_tokenizer(m);
+    const qkv_tokenizer *t = qkv_model_tokenizer(m, QKV_SIDE_SOURCE);
     assert_int_equal(qkv_tokenizer_vocab_size(t), 512);
-    if (qkv_model_save(m, saved)) fail_msg("%s", qkv_error());
+    if (qkv_model_save(m, saved, NULL)) fail_msg("%s", qkv_error());
     qkv_model *again = load(saved);
     same_weights(m, again);
-    assert_int_equal(qkv_tokenizer_vocab_size(qkv_model_source_tokenizer(again)), 512);
+    assert_int_equal(qkv_tokenizer_vocab_size(qkv_model_tokenizer(again, QKV_SIDE_SOURCE)), 512);
     qkv_model_free(again);
     qkv_model_free(m);
 }

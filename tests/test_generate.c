@@ -125,7 +125,7 @@ static void greedy_is_the_largest_of_whole_forwards(void **state)
     for (int k = 0; k < 4; k++) {
         int spare = k == 3 ? 500 : 0; /* the likeliest ids then have no token */
         qkv_model *m = make_model_of(QKV_TOKEN_BPE, kinds[k % 3], spare);
-        int32_t known = qkv_tokenizer_vocab_size(qkv_model_source_tokenizer(m)), n = known + spare;
+        int32_t known = qkv_tokenizer_vocab_size(qkv_model_tokenizer(m, QKV_SIDE_SOURCE)), n = known + spare;
         int skipped = 0;
         generate(m, (qkv_generate_opts){ .max_tokens = 15 }, &g);
         assert_true(g.n > 5);
@@ -150,7 +150,7 @@ static void log_p_is_the_models_own(void **state)
     qkv_generated g = { 0 };
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
     qkv_model *m = make_model(QKV_POSITION_ROTARY);
-    int32_t known = qkv_tokenizer_vocab_size(qkv_model_source_tokenizer(m));
+    int32_t known = qkv_tokenizer_vocab_size(qkv_model_tokenizer(m, QKV_SIDE_SOURCE));
     generate(m, (qkv_generate_opts){ .max_tokens = 30, .temperature = 1.5f, .top_k = 40, .repetition_penalty = 1.3f }, &g);
     assert_true(g.n > 5);
     for (int64_t i = 0; i < g.n; i++)
@@ -211,7 +211,7 @@ static void samples_come_as_often_as_the_model_says(void **state)
     qkv_generated g = { 0 };
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
     qkv_generate_opts o = { .max_tokens = 1, .temperature = 2, .top_k = K, .start = START, .end = END };
-    int32_t known = qkv_tokenizer_vocab_size(qkv_model_source_tokenizer(m)), likeliest[K];
+    int32_t known = qkv_tokenizer_vocab_size(qkv_model_tokenizer(m, QKV_SIDE_SOURCE)), likeliest[K];
     int counts[K] = { 0 };
     double sum = 0, chi = 0;
     const float *logits = whole_forward(m, t, &g, 0);
@@ -274,7 +274,7 @@ static void pieces_make_the_text(void **state)
         assert_int_equal(qkv_generate(m, prompt, strlen(prompt), &o, keep_piece, &p, &g), QKV_OK);
         assert_int_equal(p.length, g.text.length);
         assert_memory_equal(p.text, g.text.data, p.length);
-        assert_int_equal(qkv_tokenizer_decode(qkv_model_source_tokenizer(m), g.ids, (size_t)g.n, 0, &bytes), QKV_OK);
+        assert_int_equal(qkv_tokenizer_decode(qkv_model_tokenizer(m, QKV_SIDE_SOURCE), g.ids, (size_t)g.n, 0, &bytes), QKV_OK);
         assert_int_equal(qkv_utf8_repair(bytes.data, bytes.length, &repaired), QKV_OK);
         assert_int_equal(g.text.length, repaired.length);
         assert_memory_equal(g.text.data, repaired.data, repaired.length);
@@ -481,7 +481,7 @@ static void bad_models_and_options(void **state)
     refused(m, QKV_USAGE, &(qkv_generate_opts){ .n_stops = -1, .stops = (const char *[]){ "a" } }, "stop strings are missing");
     refused(m, QKV_USAGE, &(qkv_generate_opts){ .n_stops = 1, .stops = (const char *[]){ NULL } }, "stop string 1 is empty");
     refused(m, QKV_USAGE, &(qkv_generate_opts){ .max_tokens = (1 << 20) + 1 }, "max_tokens is 1048577");
-    const int32_t size = qkv_tokenizer_vocab_size(qkv_model_source_tokenizer(m)), last = size - 1;
+    const int32_t size = qkv_tokenizer_vocab_size(qkv_model_tokenizer(m, QKV_SIDE_SOURCE)), last = size - 1;
     char range[40];
     snprintf(range, sizeof range, "ids are 0..%d", (int)last);
     for (int i = 0; i < 2; i++) { /* the last id is one, the next is none */

@@ -36,7 +36,7 @@ static qkv_model *load_golden(const char *name)
     assert_non_null(f);
     for (int i = 0; i < WORDS; i++) fprintf(f, "%s\n", words[i]);
     fclose(f);
-    qkv_model *m = qkv_model_load(folder);
+    qkv_model *m = qkv_model_load(folder, NULL);
     if (!m) fail_msg("%s: %s", name, qkv_error());
     return m;
 }
@@ -78,7 +78,7 @@ static qkv_model *load_tagger(const char *const *labels)
     set_weight(m, "token_classifier.weight", 0);
     set_weight(m, "token_classifier.bias", 0);
     for (int i = 0; i < 5; i++) row(m, "token_classifier.weight", i)[i] = 1;
-    assert_int_equal(qkv_model_set_labels(m, labels, 5), QKV_OK);
+    assert_int_equal(qkv_model_set_labels(m, labels, 5, QKV_PROBLEM_CLASSIFICATION, NULL), QKV_OK);
     return m;
 }
 
@@ -320,10 +320,10 @@ static qkv_model *load_ranker(const char *key)
     char copy[128], path[512];
     snprintf(copy, sizeof copy, "%s/one", folder);
     snprintf(path, sizeof path, "sed -i '0,/{/s//{ %s/' %s/config.json", key, copy);
-    assert_int_equal(qkv_model_save(one, copy), QKV_OK);
+    assert_int_equal(qkv_model_save(one, copy, NULL), QKV_OK);
     qkv_model_free(one);
     assert_int_equal(system(path), 0);
-    return qkv_model_load(copy);
+    return qkv_model_load(copy, NULL);
 }
 
 static void passages_are_ranked(void **state)
@@ -390,7 +390,7 @@ static void compare_embedding(const char *path)
     static const char *const texts[] = { "the cat sat on mat", "a dog" };
     qkv__safetensors golden;
     qkv_matrix rows = { 0 };
-    qkv_model *m = qkv_model_load(path);
+    qkv_model *m = qkv_model_load(path, NULL);
     if (!m) fail_msg("%s", qkv_error());
     assert_int_equal(qkv_embed(m, &(qkv_texts){ .texts = texts, .n = 2 }, NULL, &rows), QKV_OK);
     assert_int_equal(qkv__safetensors_read(QKV_GOLDEN "/families/bert_dense/golden.safetensors", &golden), QKV_OK);
@@ -412,16 +412,16 @@ static void modules_are_computed(void **state)
     compare_embedding(folder);
     char copy[128];
     snprintf(copy, sizeof copy, "%s/copy", folder);
-    assert_int_equal(qkv_model_save(m, copy), QKV_OK);
+    assert_int_equal(qkv_model_save(m, copy, NULL), QKV_OK);
     compare_embedding(copy);
     qkv_model *like = qkv_model_adapt(m, qkv_transformer_options(qkv_model_transformer(m)), 1);
     assert_non_null(like);
     qkv_tokenizer *source, *target;
     assert_int_equal(qkv_tokenizers_load(folder, &source, &target), QKV_OK);
     assert_int_equal(qkv_model_set_tokenizers(like, source, NULL), QKV_OK);
-    assert_int_equal(qkv_model_save(like, copy), QKV_OK);
+    assert_int_equal(qkv_model_save(like, copy, NULL), QKV_OK);
     compare_embedding(copy);
-    assert_int_equal(qkv_model_save_as(m, copy, "qkv"), QKV_UNSUPPORTED);
+    assert_int_equal(qkv_model_save(m, copy, "qkv"), QKV_UNSUPPORTED);
     qkv_model_free(like);
     qkv_model_free(m);
 }
@@ -450,7 +450,7 @@ static void one_pooling(void **state)
         qkv_model_free(load_golden("bert_dense"));
         write_to("modules.json", "[{\"type\": \"Pooling\", \"path\": \"1_Pooling\"}]");
         write_to("1_Pooling/config.json", rows[i].config);
-        qkv_model *m = qkv_model_load(folder);
+        qkv_model *m = qkv_model_load(folder, NULL);
         const qkv_texts texts = { .texts = &text, .n = 1 };
         assert_non_null(m);
         assert_int_equal(qkv_model_get_info(m)->pooling, rows[i].pooling);
@@ -475,7 +475,7 @@ static void wrong_modules_are_refused(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         qkv_model_free(load_golden("bert_dense"));
         write_to(rows[i].file, rows[i].config);
-        assert_null(qkv_model_load(folder));
+        assert_null(qkv_model_load(folder, NULL));
         assert_int_equal(qkv_error_status(), QKV_FORMAT);
         if (!strstr(qkv_error(), rows[i].why)) fail_msg("%s", qkv_error());
     }
@@ -524,8 +524,8 @@ static qkv_status load_and_save_once(void)
 {
     char copy[128];
     snprintf(copy, sizeof copy, "%s/copy", folder);
-    qkv_model *m = qkv_model_load(folder);
-    qkv_status status = m ? qkv_model_save(m, copy) : qkv_error_status();
+    qkv_model *m = qkv_model_load(folder, NULL);
+    qkv_status status = m ? qkv_model_save(m, copy, NULL) : qkv_error_status();
     qkv_model_free(m);
     return status;
 }

@@ -571,9 +571,9 @@ static void a_fit_comes_out_again(void **state)
         witness w = { 0 };
         const char *out = i ? "fitted" : "wanted";
         if (i == 2) {
-            qkv_model *m = qkv_model_load(in_folder(out));
+            qkv_model *m = qkv_model_load(in_folder(out), NULL);
             assert_int_equal(qkv_model_set_length_penalty(m, 2.5f), QKV_OK);
-            assert_int_equal(qkv_model_save(m, in_folder(out)), QKV_OK);
+            assert_int_equal(qkv_model_save(m, in_folder(out), NULL), QKV_OK);
             qkv_model_free(m);
         }
         qkv_training *t = small_training("translate", "pairs.tsv", out, "steps", "4", i == 2 ? "resume" : NULL, "yes", NULL);
@@ -643,7 +643,7 @@ static void sentences_of_a_line_are_recorded(void **state)
         assert_int_equal(run(t, &w, NULL), QKV_OK);
         assert_int_equal(qkv_model_get_info(qkv_training_model(t))->sentences, i ? 1 : 3);
         qkv_training_free(t);
-        qkv_model *m = qkv_model_load(in_folder(out));
+        qkv_model *m = qkv_model_load(in_folder(out), NULL);
         assert_non_null(m);
         assert_int_equal(qkv_model_get_info(m)->sentences, i ? 0 : 3); /* one is not written */
         qkv_model_free(m);
@@ -674,7 +674,7 @@ static void languages_are_recorded(void **state)
         qkv_training *t = small_training("translate", rows[i].source, out, "train", target, "steps", "1", NULL);
         if (run(t, &w, NULL)) fail_msg("%s", qkv_error());
         qkv_training_free(t);
-        qkv_model *m = qkv_model_load(in_folder(out));
+        qkv_model *m = qkv_model_load(in_folder(out), NULL);
         if (!m) fail_msg("%s", qkv_error());
         assert_string_equal(qkv_model_get_info(m)->source_language, rows[i].codes[0]);
         assert_string_equal(qkv_model_get_info(m)->target_language, rows[i].codes[1]);
@@ -879,7 +879,7 @@ static void counts_are_fitted_to_the_texts(void **state)
                                      "2000", "lr", "1e-9", "schedule", "constant", NULL);
     assert_int_equal(run(t, &w, NULL), QKV_OK);
     qkv_training_free(t);
-    qkv_model *m = qkv_model_load(in_folder("log-counts"));
+    qkv_model *m = qkv_model_load(in_folder("log-counts"), NULL);
     assert_non_null(m);
     const qkv_tensor *totals = qkv_params_find(qkv_model_params(m), "ngrams.totals");
     const qkv_tensor *weights = qkv_params_find(qkv_model_params(m), "ngrams.weight");

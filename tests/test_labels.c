@@ -157,7 +157,7 @@ static qkv_labelled_score measure(const char *out, const char *texts, qkv_buffer
 {
     const qkv_classify_labelled_opts o = { .size = sizeof o, .batch = 7 }; /* the model knows what stands between labels */
     qkv_labelled_score s;
-    qkv_model *m = qkv_model_load(in_folder(out));
+    qkv_model *m = qkv_model_load(in_folder(out), NULL);
     assert_non_null(m);
     assert_int_equal(qkv_score_labelled(m, in_folder(texts), &o, 0, &s, text), QKV_OK);
     qkv_model_free(m);
@@ -166,7 +166,7 @@ static qkv_labelled_score measure(const char *out, const char *texts, qkv_buffer
 
 static void said(const char *out, const char *text, double threshold, int json, const char *expected)
 {
-    qkv_model *m = qkv_model_load(in_folder(out));
+    qkv_model *m = qkv_model_load(in_folder(out), NULL);
     qkv_matrix row = { 0 };
     qkv_buffer line = { 0 };
     const qkv_classified_opts o = { .size = sizeof o, .threshold = threshold, .json = json };
@@ -183,9 +183,9 @@ static void sigmoids(const char *out)
 {
     const qkv_texts texts = { .texts = (const char *const[]){ "the day ball soup and more" }, .n = 1 };
     qkv_matrix one = { 0 }, several = { 0 };
-    qkv_model *m = qkv_model_load(in_folder(out));
+    qkv_model *m = qkv_model_load(in_folder(out), NULL);
     assert_int_equal(qkv_classify(m, &texts, NULL, &several), QKV_OK);
-    assert_int_equal(qkv_model_set_problem(m, QKV_PROBLEM_ONE_LABEL), QKV_OK);
+    assert_int_equal(qkv_model_set_labels(m, NULL, 0, QKV_PROBLEM_CLASSIFICATION, NULL), QKV_OK);
     assert_int_equal(qkv_classify(m, &texts, NULL, &one), QKV_OK);
     double logit[3];
     for (int k = 0; k < 3; k++) logit[k] = log((double)several.data[k] / (1 - (double)several.data[k]));
@@ -203,7 +203,7 @@ static void several_labels(void **state)
     same_bits_of("several.tsv", 0);
     qkv_buffer text = { 0 };
     qkv_labelled_score s = measure("one", "several.tsv", &text);
-    assert_int_equal(s.problem, QKV_PROBLEM_SEVERAL_LABELS);
+    assert_int_equal(s.problem, QKV_PROBLEM_MULTILABEL);
     assert_true(s.texts == 70 && s.exact > 65 && s.labels.micro_f1 > 0.97);
     assert_non_null(strstr(text.data, "micro F1"));
     sigmoids("one");
@@ -222,7 +222,7 @@ static void numbers(void **state)
     same_bits_of("numbers.tsv", 1);
     qkv_buffer text = { 0 };
     qkv_labelled_score s = measure("one", "numbers.tsv", &text);
-    assert_int_equal(s.problem, QKV_PROBLEM_NUMBER);
+    assert_int_equal(s.problem, QKV_PROBLEM_REGRESSION);
     assert_true(s.numbers.texts == 60 && s.numbers.rmse < 60 && s.numbers.pearson > 0.9);
     said("one", "the day good good good good and more", 0, 1, "{\"number\": 1");
     qkv_buffer_free(&text);

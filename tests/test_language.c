@@ -85,7 +85,7 @@ static void each_token_once(void **state)
     (void)state;
     enum { DOCUMENTS = 12 };
     qkv_model *m = word_model(&decoder);
-    const qkv_tokenizer *t = qkv_model_source_tokenizer(m);
+    const qkv_tokenizer *t = qkv_model_tokenizer(m, QKV_SIDE_SOURCE);
     for (int64_t context = 1; context <= 12; context += context < 4 ? 1 : 4) {
         qkv_dataset *p = qkv_dataset_new();
         int32_t ids[DOCUMENTS][64];
@@ -176,7 +176,7 @@ static void strides(void **state)
     qkv_model *m = word_model(&decoder);
     char text[400];
     int32_t ids[N + 2];
-    draw_text(qkv_model_source_tokenizer(m), N, text, ids);
+    draw_text(qkv_model_tokenizer(m, QKV_SIDE_SOURCE), N, text, ids);
     for (int stride = 1; stride <= CONTEXT; stride++) {
         qkv_nll got = { 0 };
         double wanted = 0;
@@ -196,7 +196,7 @@ static void training_reports_the_same(void **state)
 {
     (void)state;
     qkv_model *m = word_model(&decoder);
-    const qkv_tokenizer *t = qkv_model_source_tokenizer(m);
+    const qkv_tokenizer *t = qkv_model_tokenizer(m, QKV_SIDE_SOURCE);
     const qkv_loss o = qkv_loss_language_model();
     for (int64_t context = 1; context <= 64; context *= 4) {
         qkv_dataset *p = qkv_dataset_new();
@@ -584,7 +584,7 @@ static qkv_dataset *pairs_of(int job, int n)
     qkv_config o = decoder;
     if (job != GENERATE) o.encoder_layers = 2, o.decoder_layers = 0;
     qkv_model *m = word_model(&o);
-    const qkv_tokenizer *t = qkv_model_source_tokenizer(m);
+    const qkv_tokenizer *t = qkv_model_tokenizer(m, QKV_SIDE_SOURCE);
     qkv_dataset *p = m ? qkv_dataset_new() : NULL;
     qkv_status status = p ? QKV_OK : qkv_error_status();
     state_of_chance = 9;

@@ -70,7 +70,7 @@ static qkv_model *golden_with(const char *name, const char *const codes[3], bool
     assert_int_equal(system(command), 0);
     write_tokenizer(codes, after);
     if (start) set_key("decoder_start_token_id", json_integer(start));
-    qkv_model *m = qkv_model_load(folder);
+    qkv_model *m = qkv_model_load(folder, NULL);
     if (!m) fail_msg("%s: %s", name, qkv_error());
     return m;
 }

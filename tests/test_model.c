@@ -106,7 +106,7 @@ static void save(const qkv_config *o)
 {
     qkv_model *m = qkv_model_new(o, 7);
     assert_non_null(m);
-    assert_int_equal(qkv_model_save(m, folder), QKV_OK);
+    assert_int_equal(qkv_model_save(m, folder, NULL), QKV_OK);
     qkv_model_free(m);
 }
 
@@ -137,7 +137,7 @@ static void round_trip(void **state)
     const qkv_config *all[] = { &tiny, &odd, &variant, &scaled };
     for (int i = 0; i < 4; i++) {
         save(all[i]);
-        qkv_model *first = qkv_model_new(all[i], 7), *m = qkv_model_load(folder);
+        qkv_model *first = qkv_model_new(all[i], 7), *m = qkv_model_load(folder, NULL);
         if (!m) fail_msg("%s", qkv_error());
         assert_memory_equal(qkv_transformer_options(qkv_model_transformer(m)), all[i], sizeof tiny);
         qkv_params *p = qkv_model_params(first), *q = qkv_model_params(m);
@@ -160,7 +160,7 @@ static void older_configs(void **state)
     while (*comma != ',') comma--;
     strcpy(comma, "\n}\n");
     write_text(config_path, whole);
-    qkv_model *m = qkv_model_load(folder);
+    qkv_model *m = qkv_model_load(folder, NULL);
     if (!m) fail_msg("%s", qkv_error());
     assert_memory_equal(qkv_transformer_options(qkv_model_transformer(m)), &tiny, sizeof tiny);
     qkv_model_free(m);
@@ -170,7 +170,7 @@ static void older_configs(void **state)
 
 static void refuses(qkv_status status, const char *words)
 {
-    assert_null(qkv_model_load(folder));
+    assert_null(qkv_model_load(folder, NULL));
     if (qkv_error_status() != status || !strstr(qkv_error(), words))
         fail_msg("status %d, \"%s\"; expected %d, \"%s\"", (int)qkv_error_status(), qkv_error(), (int)status, words);
 }
@@ -230,7 +230,7 @@ static void missing_files(void **state)
     save(&tiny);
     unlink(weights_path);
     refuses(QKV_IO, "model.safetensors: cannot open");
-    assert_null(qkv_model_load(NULL));
+    assert_null(qkv_model_load(NULL, NULL));
     assert_int_equal(qkv_error_status(), QKV_USAGE);
 }
 
@@ -271,7 +271,7 @@ static void folders_of_others(void **state)
     char file[256];
     snprintf(file, sizeof file, "%s/a.gguf", folder);
     write_text(file, "GGUF");
-    assert_null(qkv_model_load(file));
+    assert_null(qkv_model_load(file, NULL));
     assert_int_equal(qkv_error_status(), QKV_UNSUPPORTED);
     assert_non_null(strstr(qkv_error(), "a.gguf: GGUF is not read"));
     unlink(file);
@@ -280,7 +280,7 @@ static void folders_of_others(void **state)
 /* What stands where a model's folder should be, seen from within the test's folder. */
 static void explained(const char *path, const char *words)
 {
-    assert_null(qkv_model_load(path));
+    assert_null(qkv_model_load(path, NULL));
     assert_int_equal(qkv_error_status(), QKV_IO);
     if (!strstr(qkv_error(), words)) fail_msg("\"%s\" is missing in: %s", words, qkv_error());
 }
@@ -328,10 +328,10 @@ static void paths_that_are_long(void **state)
         memset(path, 'a', n);
         path[n] = '\0';
         for (size_t i = 0; i < n; i += 200) path[i] = '/';
-        assert_null(qkv_model_load(path));
+        assert_null(qkv_model_load(path, NULL));
         assert_int_equal(qkv_error_status(), more ? QKV_LIMIT : QKV_IO);
         qkv_model *m = qkv_model_new(&tiny, 1);
-        assert_int_equal(qkv_model_save(m, path), more ? QKV_LIMIT : QKV_IO);
+        assert_int_equal(qkv_model_save(m, path, NULL), more ? QKV_LIMIT : QKV_IO);
         qkv_model_free(m);
     }
 }
@@ -375,7 +375,7 @@ static void every_dimension_counts(void **state)
 
 static qkv_status load_once(void)
 {
-    qkv_model *m = qkv_model_load(folder);
+    qkv_model *m = qkv_model_load(folder, NULL);
     qkv_status status = m ? QKV_OK : qkv_error_status();
     qkv_model_free(m);
     return status;
@@ -396,11 +396,11 @@ static void any_file_call_may_fail(void **state)
     qkv_model *m = qkv_model_new(&tiny, 8);
     for (long n = 0;; n++) {
         use_failing_files(n);
-        qkv_status status = qkv_model_save(m, folder);
+        qkv_status status = qkv_model_save(m, folder, NULL);
         bool failed = failing.failed;
         assert_int_equal(failing.open, 0);
         qkv__set_files(NULL);
-        qkv_model *loaded = qkv_model_load(folder);
+        qkv_model *loaded = qkv_model_load(folder, NULL);
         assert_non_null(loaded);
         qkv_model_free(loaded);
         if (!failed) {
@@ -425,14 +425,14 @@ static void values_that_are_not_saved(void **state)
     for (int64_t k = 0; k < qkv_tensor_count(last); k++) {
         float was = qkv_tensor_data(last)[k];
         qkv_tensor_data(last)[k] = values[k % 3];
-        assert_int_equal(qkv_model_save(m, folder), QKV_NUMERIC);
+        assert_int_equal(qkv_model_save(m, folder, NULL), QKV_NUMERIC);
         assert_non_null(strstr(qkv_error(), qkv_params_name(p, qkv_params_size(p) - 1)));
         qkv_tensor_data(last)[k] = was;
     }
     assert_false(failing.failed);
     qkv__set_files(NULL);
     qkv_tensor_data(last)[0] = FLT_MAX;
-    assert_int_equal(qkv_model_save(m, folder), QKV_OK);
+    assert_int_equal(qkv_model_save(m, folder, NULL), QKV_OK);
     qkv_model_free(m);
 }
 
@@ -464,7 +464,7 @@ static void files_that_change(void **state)
     snprintf(file, sizeof file, "%s/model.safetensors", folder);
     for (int how = 0; how < 5; how++) {
         struct stat about;
-        qkv_model *m = qkv_model_load(folder);
+        qkv_model *m = qkv_model_load(folder, NULL);
         assert_non_null(m);
         assert_int_equal(stat(file, &about), 0);
         assert_int_equal(qkv_model_check_files(m), QKV_OK);
@@ -492,20 +492,20 @@ static void models_in_memory(void **state)
     char other[96], saved[128];
     snprintf(other, sizeof other, "%s/saved", folder);
     snprintf(saved, sizeof saved, "%s/model.safetensors", other);
-    for (qkv_weights kind = QKV_WEIGHTS_AS_STORED; kind <= QKV_WEIGHTS_BF16; kind++) {
+    for (qkv_dtype kind = QKV_DTYPE_STORED; kind <= QKV_DTYPE_BF16; kind++) {
         qkv__bytes from_map, from_copy;
         save(&wide);
-        qkv_load_opts o = { .size = sizeof o, .weights = kind };
-        qkv_model *mapped = qkv_model_load_with(folder, &o);
+        qkv_load_opts o = { .size = sizeof o, .dtype = kind };
+        qkv_model *mapped = qkv_model_load(folder, &o);
         o.in_memory = 1;
-        qkv_model *copy = qkv_model_load_with(folder, &o);
+        qkv_model *copy = qkv_model_load(folder, &o);
         assert_true(mapped && copy);
-        assert_int_equal(qkv_model_save(mapped, other), QKV_OK);
+        assert_int_equal(qkv_model_save(mapped, other, NULL), QKV_OK);
         assert_int_equal(qkv__file_read(saved, SIZE_MAX, &from_map), QKV_OK);
         assert_int_equal(truncate(weights_path, 0), 0);
         assert_int_equal(qkv_model_check_files(mapped), QKV_IO);
         assert_int_equal(qkv_model_check_files(copy), QKV_OK);
-        assert_int_equal(qkv_model_save(copy, other), QKV_OK);
+        assert_int_equal(qkv_model_save(copy, other, NULL), QKV_OK);
         assert_int_equal(qkv__file_read(saved, SIZE_MAX, &from_copy), QKV_OK);
         assert_true(from_map.size > 4096 && from_map.size == from_copy.size);
         assert_memory_equal(from_map.data, from_copy.data, from_map.size);

@@ -272,7 +272,7 @@ static qkv_status each_labelled(void *data, const qkv_labelled *x) { return (voi
 #define V_qkv_logits QKV_LOGITS_LAST
 #define V_qkv_mask (qkv_mask){ 0 }
 #define V_qkv_pooling QKV_POOLING_MEAN
-#define V_qkv_problem QKV_PROBLEM_ONE_LABEL
+#define V_qkv_problem QKV_PROBLEM_CLASSIFICATION
 #define V_qkv_document_each each_piece
 #define V_qkv_generate_each each_piece
 #define V_qkv_labelled_each each_labelled

@@ -130,7 +130,7 @@ static void copy_golden(const char *name)
 
 static qkv_model *load(void)
 {
-    qkv_model *m = qkv_model_load(folder);
+    qkv_model *m = qkv_model_load(folder, NULL);
     if (!m) fail_msg("%s", qkv_error());
     return m;
 }
@@ -140,7 +140,7 @@ static qkv_model *golden_with(const char *name, const vocabulary *v)
     copy_golden(name);
     write_tokenizer(v);
     qkv_model *m = load();
-    assert_non_null(qkv_model_source_tokenizer(m));
+    assert_non_null(qkv_model_tokenizer(m, QKV_SIDE_SOURCE));
     return m;
 }
 
@@ -450,7 +450,8 @@ static void check_filled(const qkv_model *m, const qkv_filled *f, int64_t mask, 
         const qkv_filling *x = &f->best[mask * f->n_best + i];
         assert_true(fabs(x->p - p[x->id]) < 1e-6);
         int better = 0;
-        for (int k = 0; k < qkv_tokenizer_vocab_size(qkv_model_source_tokenizer(m)); k++) better += p[k] > p[x->id] + 1e-6;
+        for (int k = 0; k < qkv_tokenizer_vocab_size(qkv_model_tokenizer(m, QKV_SIDE_SOURCE)); k++)
+            better += p[k] > p[x->id] + 1e-6;
         assert_true(better <= i);
         if (i) assert_true(x->p <= x[-1].p);
         assert_int_equal(strlen(x->text), x->length);
@@ -475,7 +476,7 @@ static void fills_masks(void **state)
         char wanted[64];
         snprintf(wanted, sizeof wanted, "t7 %s  t8 <mask>t9", f.best[0].token);
         assert_string_equal(f.best[0].text, wanted);
-        assert_string_equal(f.best[0].token, qkv_tokenizer_token(qkv_model_source_tokenizer(m), f.best[0].id));
+        assert_string_equal(f.best[0].token, qkv_tokenizer_token(qkv_model_tokenizer(m, QKV_SIDE_SOURCE), f.best[0].id));
         assert_int_equal(qkv_fill_mask(m, "[MASK]", 6, 1000, &f), QKV_OK);
         assert_int_equal(f.n_best, VOCABULARY);
         double sum = 0;
@@ -605,7 +606,7 @@ static void fills_in_ours(void **state)
 {
     (void)state;
     qkv_model *m = model_of_ours();
-    const qkv_tokenizer *t = qkv_model_source_tokenizer(m);
+    const qkv_tokenizer *t = qkv_model_tokenizer(m, QKV_SIDE_SOURCE);
     const int32_t ids[] = { 1, qkv_tokenizer_id(t, "a"), 4, qkv_tokenizer_id(t, "film"), 2 };
     qkv_filled f = { 0 };
     assert_int_equal(qkv_fill_mask(m, "A [MASK] film", 13, 3, &f), QKV_OK);
@@ -637,7 +638,8 @@ static void check_greedy(const qkv_model *m, const char *prompt, const int32_t *
     int32_t ids[64];
     int64_t n = n_read;
     bool forbidden[VOCABULARY] = { false }, ended = false;
-    for (int32_t i = 0; i < VOCABULARY; i++) forbidden[i] = qkv_tokenizer_is_special(qkv_model_source_tokenizer(m), i);
+    for (int32_t i = 0; i < VOCABULARY; i++)
+        forbidden[i] = qkv_tokenizer_is_special(qkv_model_tokenizer(m, QKV_SIDE_SOURCE), i);
     for (int i = 0; i < info->n_ends; i++) forbidden[info->ends[i]] = false;
     memcpy(ids, read, sizeof *ids * (size_t)n_read);
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
@@ -703,7 +705,7 @@ static void prompts_of_byte_pairs_begin_with_nothing(void **state)
                                            &(qkv_tokenizer_opts){ .vocabulary = 257, .specials = specials, .n_specials = 1 });
     qkv_model *made = qkv_model_new(&o, 5);
     assert_int_equal(qkv_model_set_tokenizers(made, t, NULL), QKV_OK);
-    assert_int_equal(qkv_model_save_as(made, folder, "gpt2"), QKV_OK);
+    assert_int_equal(qkv_model_save(made, folder, "gpt2"), QKV_OK);
     set_key("config.json", "bos_token_id", "0");
     set_key("config.json", "eos_token_id", "0");
     qkv_model *m = load();
@@ -798,11 +800,11 @@ static void saving_without_its_folder(void **state)
     char was[128], saved[128];
     snprintf(was, sizeof was, "%s.was", folder);
     snprintf(saved, sizeof saved, "%s.saved", folder);
-    qkv_model *m = qkv_model_load(was);
+    qkv_model *m = qkv_model_load(was, NULL);
     assert_non_null(m);
     snprintf(command, sizeof command, "rm -r %s", was);
     assert_int_equal(system(command), 0);
-    assert_int_equal(qkv_model_save(m, saved), QKV_IO);
+    assert_int_equal(qkv_model_save(m, saved, NULL), QKV_IO);
     assert_non_null(strstr(qkv_error(), was));
     assert_int_equal(access(saved, F_OK), -1);
     qkv_model_free(m);
@@ -862,7 +864,7 @@ static void pieces_are_the_text(void **state)
         NULL
     };
     qkv_model *m = golden_with("llama", &bytes);
-    const qkv_tokenizer *t = qkv_model_source_tokenizer(m);
+    const qkv_tokenizer *t = qkv_model_tokenizer(m, QKV_SIDE_SOURCE);
     qkv_generated g = { 0 };
     qkv_buffer all = { 0 }, repaired = { 0 };
     int waited = 0;
@@ -1288,7 +1290,7 @@ static void files_go_along(void **state)
     put_text("README.md", "");
     put_text("vocab.json", "{}");
     qkv_model *m = load();
-    assert_int_equal(qkv_model_save(m, copy), QKV_OK);
+    assert_int_equal(qkv_model_save(m, copy, NULL), QKV_OK);
     assert_true(is_in_copy("tokenizer_config.json") && is_in_copy("special_tokens_map.json") && is_in_copy("tokenizer.json"));
     assert_true(!is_in_copy("README.md") && !is_in_copy("vocab.json"));
     assert_int_equal(system(command), 0);
@@ -1296,19 +1298,19 @@ static void files_go_along(void **state)
     unlink(in_folder("tokenizer.json"));
     write_spm(); /* which cannot be written anew */
     m = load();
-    assert_int_equal(qkv_model_save(m, copy), QKV_OK);
+    assert_int_equal(qkv_model_save(m, copy, NULL), QKV_OK);
     assert_true(is_in_copy("tokenizer_config.json") && is_in_copy("tokenizer.model") && is_in_copy("vocab.json"));
     assert_true(!is_in_copy("README.md") && !is_in_copy("tokenizer.json"));
     assert_int_equal(system(command), 0);
     unlink(in_folder("tokenizer_config.json")); /* a file that cannot be read is not written as an empty one */
     assert_int_equal(symlink("nowhere", in_folder("special_tokens_map.json.new")), 0);
     assert_int_equal(rename(in_folder("special_tokens_map.json.new"), in_folder("special_tokens_map.json")), 0);
-    assert_int_equal(qkv_model_save(m, copy), QKV_IO);
+    assert_int_equal(qkv_model_save(m, copy, NULL), QKV_IO);
     assert_int_equal(system(command), 0);
     char gone[100];
     snprintf(gone, sizeof gone, "%s-gone", folder);
     assert_int_equal(rename(folder, gone), 0);
-    assert_int_equal(qkv_model_save(m, copy), QKV_IO);
+    assert_int_equal(qkv_model_save(m, copy, NULL), QKV_IO);
     assert_int_equal(rename(gone, folder), 0);
     assert_int_equal(system(command), 0);
     qkv_model_free(m);
@@ -1319,7 +1321,7 @@ static void files_go_along(void **state)
 static qkv_status all_of_it(void)
 {
     static const char *const text[] = { "t7 [MASK]" }, *const second[] = { "t9" };
-    qkv_model *m = qkv_model_load(folder);
+    qkv_model *m = qkv_model_load(folder, NULL);
     qkv_filled filled = { 0 };
     qkv_matrix rows = { 0 };
     qkv_dataset *p = m ? qkv_dataset_new() : NULL;
@@ -1338,7 +1340,7 @@ static qkv_status all_of_it(void)
 
 static qkv_status all_of_llama(void)
 {
-    qkv_model *m = qkv_model_load(folder);
+    qkv_model *m = qkv_model_load(folder, NULL);
     qkv_generated g = { 0 };
     qkv_status status = m ? QKV_OK : qkv_error_status();
     if (!status) status = qkv_generate(m, "t7", 2, &(qkv_generate_opts){ .max_tokens = 3 }, NULL, NULL, &g);

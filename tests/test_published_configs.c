@@ -34,7 +34,7 @@ static qkv_model *write_weights(const char *name, json_t *config)
     if (qkv__family_read(f, &p, &o)) fail_msg("%s: %s", name, qkv_error());
     qkv__json_free(&doc);
     qkv_model *m = qkv_model_new(&o, 3);
-    if (!m || qkv_model_save_as(m, folder, f->type)) fail_msg("%s: %s", name, qkv_error());
+    if (!m || qkv_model_save(m, folder, f->type)) fail_msg("%s: %s", name, qkv_error());
     put_config(config);
     return m;
 }
@@ -49,7 +49,7 @@ static void check_numbers(const char *name, const qkv_tensor *y)
 static void loads(const char *name, json_t *config)
 {
     static const int32_t ids[5] = { 3, 9, 1, 7, 5 };
-    qkv_model *made = write_weights(name, config), *m = qkv_model_load(folder);
+    qkv_model *made = write_weights(name, config), *m = qkv_model_load(folder, NULL);
     if (!m) fail_msg("%s: %s", name, qkv_error());
     qkv_params *p = qkv_model_params(made), *q = qkv_model_params(m);
     assert_int_equal(qkv_params_materialize(q), QKV_OK);
@@ -71,7 +71,7 @@ static void loads(const char *name, json_t *config)
 static void is_refused(const char *name, json_t *config, const char *words)
 {
     put_config(config);
-    qkv_model *m = qkv_model_load(folder);
+    qkv_model *m = qkv_model_load(folder, NULL);
     if (m) fail_msg("%s: it was loaded", name);
     if (qkv_error_status() != QKV_UNSUPPORTED || !strstr(qkv_error(), words))
         fail_msg("%s: \"%s\" has no \"%s\"", name, qkv_error(), words);

@@ -64,7 +64,7 @@ static void as_their_authors_wrote_them(void **state)
         json_t *config = json_object_get(row, "config");
         assert_int_equal(json_dump_file(config, in_folder("config.json"), 0), 0);
         write_weights();
-        qkv_model *m = qkv_model_load(folder);
+        qkv_model *m = qkv_model_load(folder, NULL);
         if (loads && !m) fail_msg("%s: %s", name, qkv_error());
         if (loads) assert_string_equal(qkv_model_get_info(m)->family, loads);
         if (loads) run(name, m);

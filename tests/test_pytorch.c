@@ -164,7 +164,7 @@ static void same_weights(const char *family)
 {
     char path[512];
     snprintf(path, sizeof path, QKV_GOLDEN "/families/%s", family);
-    qkv_model *expected = qkv_model_load(path), *m = qkv_model_load(folder);
+    qkv_model *expected = qkv_model_load(path, NULL), *m = qkv_model_load(folder, NULL);
     if (!expected || !m) fail_msg("%s", qkv_error());
     const qkv_params *a = qkv_model_params(expected), *b = qkv_model_params(m);
     assert_int_equal(qkv_params_size(a), qkv_params_size(b));
@@ -190,7 +190,7 @@ static void folder_of_one_file(void **state)
     copy_file(BIN "bert_classify/pytorch_model.bin", "pytorch_model.bin");
     same_weights("bert_classify");
     put_file("model.safetensors", "no", 2); /* which is read where both are */
-    assert_null(qkv_model_load(folder));
+    assert_null(qkv_model_load(folder, NULL));
     assert_non_null(strstr(qkv_error(), "model.safetensors: not a safetensors file"));
     unlink(in_folder("model.safetensors"));
     unlink(in_folder("pytorch_model.bin"));
@@ -209,10 +209,10 @@ static void folder_of_several_files(void **state)
     }
     same_weights("qwen2");
     copy_file(in_folder(files[0]), files[1]);
-    assert_null(qkv_model_load(folder));
+    assert_null(qkv_model_load(folder, NULL));
     assert_int_equal(qkv_error_status(), QKV_FORMAT);
     put_file(files[2], "{\"weight_map\": {\"a\": \"a.safetensors\"}}", 38);
-    assert_null(qkv_model_load(folder));
+    assert_null(qkv_model_load(folder, NULL));
     assert_non_null(strstr(qkv_error(), "expected the name of a .bin file in the same folder"));
     for (int i = 0; i < 3; i++) unlink(in_folder(files[i]));
 }
@@ -316,7 +316,7 @@ static void nothing_is_run(void **state)
     copy_file(QKV_GOLDEN "/families/bert_classify/config.json", "config.json");
     const bytes *b = with_pickle(pickle.at, pickle.n);
     put_file("pytorch_model.bin", b->at, b->n);
-    assert_null(qkv_model_load(folder));
+    assert_null(qkv_model_load(folder, NULL));
     assert_int_equal(qkv_error_status(), QKV_UNSUPPORTED);
     assert_non_null(strstr(qkv_error(), "/pytorch_model.bin: byte 40: it names posix.system"));
     assert_int_not_equal(access(in_folder("ran"), F_OK), 0);

@@ -36,7 +36,7 @@ static const qkv_config translator = {
     .vocabulary = VOCABULARY, .encoder_layers = 1, .decoder_layers = 1, .dim = 64, .heads = 4, .d_ff = 100
 };
 
-static const qkv_weights kinds[] = { QKV_WEIGHTS_INT8, QKV_WEIGHTS_INT4, QKV_WEIGHTS_BF16 };
+static const qkv_dtype kinds[] = { QKV_DTYPE_INT8, QKV_DTYPE_INT4, QKV_DTYPE_BF16 };
 static const char *const kind_names[] = { "int8", "int4", "bf16" };
 
 /* The last path stays valid. */
@@ -45,16 +45,16 @@ static const char *saved(const char *name, const qkv_config *o)
     static char path[256];
     snprintf(path, sizeof path, "%s", in_folder(name));
     qkv_model *m = qkv_model_new(o, 7);
-    assert_int_equal(qkv_model_save(m, path), QKV_OK);
+    assert_int_equal(qkv_model_save(m, path, NULL), QKV_OK);
     qkv_model_free(m);
     return path;
 }
 
-static qkv_model *load(const char *path, qkv_weights kind)
+static qkv_model *load(const char *path, qkv_dtype kind)
 {
     qkv_load_opts o = QKV_OPTS(qkv_load_opts);
-    o.weights = kind;
-    qkv_model *m = qkv_model_load_with(path, &o);
+    o.dtype = kind;
+    qkv_model *m = qkv_model_load(path, &o);
     if (!m) fail_msg("%s", qkv_error());
     return m;
 }
@@ -135,7 +135,7 @@ static void weights_are_near(void **state)
 {
     (void)state;
     const char *path = saved("near", &decoder);
-    qkv_model *exact = load(path, QKV_WEIGHTS_AS_STORED);
+    qkv_model *exact = load(path, QKV_DTYPE_STORED);
     for (int kind = 0; kind < 2; kind++) {
         qkv_model *m = load(path, kinds[kind]);
         assert_int_equal(qkv_model_get_info(m)->bits, kind ? 4 : 8);
@@ -173,7 +173,7 @@ static void bf16_is_rounded_and_kept(void **state)
     (void)state;
     const char *path = saved("rounded", &decoder), *isa = qkv_isa();
     float before[VOCABULARY], after[VOCABULARY];
-    qkv_model *exact = load(path, QKV_WEIGHTS_AS_STORED), *m = load(path, QKV_WEIGHTS_BF16);
+    qkv_model *exact = load(path, QKV_DTYPE_STORED), *m = load(path, QKV_DTYPE_BF16);
     assert_int_equal(qkv_model_get_info(m)->bits, 0);
     for (int i = 0; i < qkv_params_size(qkv_model_params(m)); i++) {
         const qkv_tensor *w = qkv_params_at(qkv_model_params(m), i);
@@ -185,11 +185,11 @@ static void bf16_is_rounded_and_kept(void **state)
         }
         assert_true(w->ndim == 2 ? w->type == qkv__type_bf16_both() : !w->type);
     }
-    assert_int_equal(qkv_model_save(m, in_folder("rounded16")), QKV_OK);
+    assert_int_equal(qkv_model_save(m, in_folder("rounded16"), NULL), QKV_OK);
     assert_int_equal(qkv_set_isa("baseline"), QKV_OK);
     last_logits(m, 1, TOKENS, before);
     for (int asked = 0; asked < 2; asked++) {
-        qkv_model *other = load(in_folder("rounded16"), asked ? QKV_WEIGHTS_BF16 : QKV_WEIGHTS_AS_STORED);
+        qkv_model *other = load(in_folder("rounded16"), asked ? QKV_DTYPE_BF16 : QKV_DTYPE_STORED);
         last_logits(other, 1, TOKENS, after);
         assert_memory_equal(before, after, sizeof before);
         qkv_model_free(other);
@@ -204,7 +204,7 @@ static void widened_anywhere(void **state)
 {
     (void)state;
     const char *path = saved("widened", &decoder);
-    qkv_model *m = load(path, QKV_WEIGHTS_INT4);
+    qkv_model *m = load(path, QKV_DTYPE_INT4);
     for (int i = 0; i < qkv_params_size(qkv_model_params(m)); i++) {
         const qkv_tensor *w = qkv_params_at(qkv_model_params(m), i);
         if (!qkv__is_quantized(w)) continue;
@@ -227,18 +227,18 @@ static void saved_and_loaded_is_the_same(void **state)
         float before[VOCABULARY], after[VOCABULARY];
         qkv_model *m = load(path, kinds[kind]);
         last_logits(m, 1, TOKENS, before);
-        assert_int_equal(qkv_model_save(m, in_folder(names[kind])), QKV_OK);
+        assert_int_equal(qkv_model_save(m, in_folder(names[kind]), NULL), QKV_OK);
         qkv_model_free(m);
         for (int asked = 0; asked < 2; asked++) {
-            m = load(in_folder(names[kind]), asked ? kinds[kind] : QKV_WEIGHTS_AS_STORED);
+            m = load(in_folder(names[kind]), asked ? kinds[kind] : QKV_DTYPE_STORED);
             assert_int_equal(qkv_model_get_info(m)->bits, kind ? 4 : 8);
             last_logits(m, 1, TOKENS, after);
             assert_memory_equal(before, after, sizeof before);
             qkv_model_free(m);
         }
         qkv_load_opts o = QKV_OPTS(qkv_load_opts);
-        o.weights = kinds[1 - kind];
-        assert_null(qkv_model_load_with(in_folder(names[kind]), &o));
+        o.dtype = kinds[1 - kind];
+        assert_null(qkv_model_load(in_folder(names[kind]), &o));
         assert_int_equal(qkv_error_status(), QKV_UNSUPPORTED);
         assert_non_null(strstr(qkv_error(), "bits already"));
     }
@@ -261,16 +261,16 @@ static void saved_as_a_family_is_the_same(void **state)
                            .unscaled = 1 };
     qkv_model *ours = qkv_model_new(&o, 3);
     assert_non_null(ours);
-    if (qkv_model_save_as(ours, in_folder("gpt2"), "gpt2")) fail_msg("%s", qkv_error());
+    if (qkv_model_save(ours, in_folder("gpt2"), "gpt2")) fail_msg("%s", qkv_error());
     qkv_model_free(ours);
     for (int kind = 0; kind < 2; kind++) {
         float before[VOCABULARY], after[VOCABULARY];
         qkv_model *m = load(in_folder("gpt2"), kinds[kind]);
         last_logits(m, 2, TOKENS, before);
         const char *to = in_folder(kind ? "gpt2-4" : "gpt2-8");
-        if (qkv_model_save(m, to)) fail_msg("%s", qkv_error());
+        if (qkv_model_save(m, to, NULL)) fail_msg("%s", qkv_error());
         qkv_model_free(m);
-        m = load(to, QKV_WEIGHTS_AS_STORED);
+        m = load(to, QKV_DTYPE_STORED);
         assert_string_equal(qkv_model_get_info(m)->family, "gpt2");
         last_logits(m, 2, TOKENS, after);
         assert_memory_equal(before, after, sizeof before);
@@ -345,11 +345,11 @@ static void hostile_files(void **state)
     for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
         char name[32];
         snprintf(name, sizeof name, "hostile%zu", i);
-        qkv_model *m = load(path, changes[i].bits == 8 ? QKV_WEIGHTS_INT8 : QKV_WEIGHTS_INT4);
-        assert_int_equal(qkv_model_save(m, in_folder(name)), QKV_OK);
+        qkv_model *m = load(path, changes[i].bits == 8 ? QKV_DTYPE_INT8 : QKV_DTYPE_INT4);
+        assert_int_equal(qkv_model_save(m, in_folder(name), NULL), QKV_OK);
         qkv_model_free(m);
         rewrite(in_folder(name), &changes[i]);
-        assert_null(qkv_model_load(in_folder(name)));
+        assert_null(qkv_model_load(in_folder(name), NULL));
         assert_true(qkv_error_status() == QKV_FORMAT || qkv_error_status() == QKV_UNSUPPORTED);
         if (!strstr(qkv_error(), changes[i].says)) fail_msg("\"%s\" does not say: %s", qkv_error(), changes[i].says);
     }
@@ -369,8 +369,8 @@ static void hostile_configs(void **state)
                  { "[]", "\"quant_method\" is missing", QKV_FORMAT },
                  { "null", "_scale\" has no place", QKV_FORMAT } };
     char config[600], text[1 << 14], to[(1 << 14) + 600];
-    qkv_model *m = load(saved("configs", &decoder), QKV_WEIGHTS_INT8);
-    assert_int_equal(qkv_model_save(m, in_folder("odd")), QKV_OK);
+    qkv_model *m = load(saved("configs", &decoder), QKV_DTYPE_INT8);
+    assert_int_equal(qkv_model_save(m, in_folder("odd"), NULL), QKV_OK);
     qkv_model_free(m);
     snprintf(config, sizeof config, "%s/config.json", in_folder("odd"));
     FILE *f = fopen(config, "r");
@@ -382,7 +382,7 @@ static void hostile_configs(void **state)
         f = fopen(config, "w");
         assert_int_equal(fwrite(to, 1, (size_t)n, f), n);
         fclose(f);
-        assert_null(qkv_model_load(in_folder("odd")));
+        assert_null(qkv_model_load(in_folder("odd"), NULL));
         assert_int_equal(qkv_error_status(), rows[i].status);
         if (!strstr(qkv_error(), rows[i].says)) fail_msg("\"%s\" does not say: %s", qkv_error(), rows[i].says);
     }
@@ -397,13 +397,13 @@ static void configs_of_other_bits(void **state)
         [1] = { [2] = "says 4 bits: the matrices have 8" },
         [2] = { [1] = "says 8 bits: some matrices have 4" }
     };
-    static const qkv_weights stored[] = { QKV_WEIGHTS_AS_STORED, QKV_WEIGHTS_INT8, QKV_WEIGHTS_INT4 };
+    static const qkv_dtype stored[] = { QKV_DTYPE_STORED, QKV_DTYPE_INT8, QKV_DTYPE_INT4 };
     char name[32], from[48], to[600];
     const char *path = saved("source", &decoder);
     for (int i = 0; i < 3; i++) {
         qkv_model *m = load(path, stored[i]);
         snprintf(name, sizeof name, "kind%d", i);
-        assert_int_equal(qkv_model_save(m, in_folder(name)), QKV_OK);
+        assert_int_equal(qkv_model_save(m, in_folder(name), NULL), QKV_OK);
         qkv_model_free(m);
     }
     for (int weights = 0; weights < 3; weights++)
@@ -413,13 +413,13 @@ static void configs_of_other_bits(void **state)
             snprintf(from, sizeof from, "kind%d/config.json", config);
             assert_int_equal(qkv_text_read(in_folder(from), 0, &text), QKV_OK);
             snprintf(name, sizeof name, "kind%d", weights);
-            qkv_model *m = load(in_folder(name), QKV_WEIGHTS_AS_STORED);
-            assert_int_equal(qkv_model_save(m, in_folder("lying")), QKV_OK);
+            qkv_model *m = load(in_folder(name), QKV_DTYPE_STORED);
+            assert_int_equal(qkv_model_save(m, in_folder("lying"), NULL), QKV_OK);
             qkv_model_free(m);
             snprintf(to, sizeof to, "%s/config.json", in_folder("lying"));
             assert_int_equal(qkv_file_write(to, text.data, text.length), QKV_OK);
             qkv_buffer_free(&text);
-            assert_null(qkv_model_load(in_folder("lying")));
+            assert_null(qkv_model_load(in_folder("lying"), NULL));
             assert_int_equal(qkv_error_status(), QKV_FORMAT);
             if (!strstr(qkv_error(), says[weights][config])) fail_msg("%d, %d: %s", weights, config, qkv_error());
         }
@@ -430,20 +430,20 @@ static void configs_of_other_bits(void **state)
 static void no_training(void **state)
 {
     (void)state;
-    qkv_model *m = load(saved("untrained", &decoder), QKV_WEIGHTS_INT8);
+    qkv_model *m = load(saved("untrained", &decoder), QKV_DTYPE_INT8);
     assert_null(qkv_model_adapt(m, &decoder, 1));
     assert_int_equal(qkv_error_status(), QKV_UNSUPPORTED);
     assert_non_null(strstr(qkv_error(), "8 bits, which cannot be trained"));
     assert_null(qkv_params_data(qkv_model_params(m)));
     assert_int_equal(qkv_params_materialize(qkv_model_params(m)), QKV_UNSUPPORTED);
-    assert_int_equal(qkv_model_save(m, in_folder("untrained8")), QKV_OK);
+    assert_int_equal(qkv_model_save(m, in_folder("untrained8"), NULL), QKV_OK);
     qkv_model_free(m);
     const char *const folders[] = { in_folder("untrained8") };
     assert_null(qkv_model_average(folders, 1));
     assert_int_equal(qkv_error_status(), QKV_UNSUPPORTED);
     qkv_load_opts o = QKV_OPTS(qkv_load_opts);
-    o.weights = (qkv_weights)4;
-    assert_null(qkv_model_load_with(in_folder("untrained"), &o));
+    o.dtype = (qkv_dtype)4;
+    assert_null(qkv_model_load(in_folder("untrained"), &o));
     assert_int_equal(qkv_error_status(), QKV_USAGE);
 }
 
@@ -452,12 +452,12 @@ static void numbers_that_do_not_fit(void **state)
     (void)state;
     qkv_model *m = qkv_model_new(&decoder, 7);
     qkv_tensor_data(qkv_params_find(qkv_model_params(m), "decoder.1.ffn.in.weight"))[3] = 3e38f;
-    assert_int_equal(qkv_model_save(m, in_folder("large")), QKV_OK);
+    assert_int_equal(qkv_model_save(m, in_folder("large"), NULL), QKV_OK);
     qkv_model_free(m);
-    qkv_model_free(load(in_folder("large"), QKV_WEIGHTS_INT8));
+    qkv_model_free(load(in_folder("large"), QKV_DTYPE_INT8));
     qkv_load_opts o = QKV_OPTS(qkv_load_opts);
-    o.weights = QKV_WEIGHTS_INT4;
-    assert_null(qkv_model_load_with(in_folder("large"), &o));
+    o.dtype = QKV_DTYPE_INT4;
+    assert_null(qkv_model_load(in_folder("large"), &o));
     assert_int_equal(qkv_error_status(), QKV_NUMERIC);
     assert_non_null(strstr(qkv_error(), "\"decoder.1.ffn.in.weight\" is not finite, or too large for 4 bits"));
 }

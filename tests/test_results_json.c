@@ -88,7 +88,7 @@ static void what_was_generated(void **state)
     json_t *all = parsed(&text);
     assert_string_equal(json_string_value(json_object_get(all, "text")), "x\n\xEF\xBF\xBD");
     assert_string_equal(string_at(json_object_get(all, "tokens"), 1),
-                        qkv_tokenizer_token(qkv_model_target_tokenizer(m), ids[1]));
+                        qkv_tokenizer_token(qkv_model_tokenizer(m, QKV_SIDE_TARGET), ids[1]));
     assert_true(json_number_value(json_array_get(json_object_get(all, "log_p"), 0)) == log_p[0]);
     json_decref(all);
     qkv_buffer_free(&text);
@@ -115,7 +115,7 @@ static void what_was_classified(void **state)
     const float row[] = { 0.25f, 0.125f, 0.625f };
     qkv_buffer text = { 0 };
     qkv_model *m = qkv_model_new(&o, 1);
-    assert_int_equal(qkv_model_set_labels(m, labels, 3), QKV_OK);
+    assert_int_equal(qkv_model_set_labels(m, labels, 3, QKV_PROBLEM_CLASSIFICATION, NULL), QKV_OK);
     assert_int_equal(qkv_classified_text(m, row, 0, 0, &text), QKV_OK);
     assert_string_equal(text.data, "\"c\"\t0.625000");
     assert_int_equal(qkv_classified_text(m, row, 1, 0, &text), QKV_OK);
@@ -134,7 +134,7 @@ static qkv_status use_ids(qkv_buffer *text)
 {
     qkv_ids ids = { 0 };
     qkv_model *m = make_model();
-    const qkv_tokenizer *t = m ? qkv_model_source_tokenizer(m) : NULL;
+    const qkv_tokenizer *t = m ? qkv_model_tokenizer(m, QKV_SIDE_SOURCE) : NULL;
     qkv_status status = m ? qkv_tokenizer_encode(t, "c \"b\"", 5, NULL, &ids) : qkv_error_status();
     if (!status) status = qkv_ids_json(t, &ids, 1, text);
     qkv_ids_free(&ids);

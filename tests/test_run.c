@@ -528,7 +528,7 @@ static void folders_that_are_refused(void **state)
     o.resume = 1;
     says(QKV_USAGE, qkv_train_check(&o), "there is no training in");
     qkv_model *m = qkv_model_new(&small, 1);
-    assert_int_equal(qkv_model_save(m, in_folder("model")), QKV_OK);
+    assert_int_equal(qkv_model_save(m, in_folder("model"), NULL), QKV_OK);
     qkv_model_free(m);
     o = options_of("model", &w);
     says(QKV_USAGE, train(&o, NULL), "holds a model already");

@@ -540,7 +540,7 @@ static void only_class(void **state)
             .vocabulary = qkv_tokenizer_vocab_size(t), .dim = 16, .heads = 2, .d_ff = 32, .encoder_layers = 1, .classes = 1 },
         11);
     assert_int_equal(qkv_model_set_tokenizers(m, t, NULL), QKV_OK);
-    assert_int_equal(qkv_model_set_labels(m, &label, 1), QKV_OK);
+    assert_int_equal(qkv_model_set_labels(m, &label, 1, QKV_PROBLEM_CLASSIFICATION, NULL), QKV_OK);
     qkv_matrix row = { 0 };
     assert_int_equal(qkv_classify(m, &(qkv_texts){ .texts = &text, .n = 1 }, NULL, &row), QKV_OK);
     qkv_server *server = qkv_server_new(m, &(qkv_server_opts){ 0 });
@@ -591,7 +591,7 @@ static void many_texts_and_ids(void **state)
     static const char *const kinds[] = { "the cat", "I love you", "我爱你", "" };
     char body[16384] = "{\"input\":[", ids_body[16384] = "{\"dimensions\":5,\"input\":[", path[64];
     const char *texts[TEXTS];
-    const qkv_tokenizer *t = qkv_model_source_tokenizer(models[MODEL_ENCODER]);
+    const qkv_tokenizer *t = qkv_model_tokenizer(models[MODEL_ENCODER], QKV_SIDE_SOURCE);
     qkv_ids ids = { 0 };
     qkv_matrix rows = { 0 };
     int64_t tokens = 0;
@@ -653,7 +653,8 @@ static void usage_counts_what_is_read(void **state)
     qkv_ids ids = { 0 };
     (void)state;
     assert_non_null(body);
-    assert_int_equal(qkv_tokenizer_encode(qkv_model_source_tokenizer(models[MODEL_ENCODER]), "the cat", 7, NULL, &ids), QKV_OK);
+    assert_int_equal(
+        qkv_tokenizer_encode(qkv_model_tokenizer(models[MODEL_ENCODER], QKV_SIDE_SOURCE), "the cat", 7, NULL, &ids), QKV_OK);
     for (int i = 0; i < 2; i++) {
         int n = sprintf(body, "%s", heads[i]);
         memset(body + n, 'x', LETTERS);
@@ -672,7 +673,7 @@ static void tokens_are_the_librarys(void **state)
     static const char text[] = "the \xE7\x8C\xAB\0sat";
     qkv_ids ids = { 0 };
     (void)state;
-    const qkv_tokenizer *t = qkv_model_source_tokenizer(models[MODEL_PAIR]);
+    const qkv_tokenizer *t = qkv_model_tokenizer(models[MODEL_PAIR], QKV_SIDE_SOURCE);
     assert_int_equal(qkv_tokenizer_encode(t, text, sizeof text - 1, NULL, &ids), QKV_OK);
     json_t *x = posted(MODEL_PAIR, "/tokenize", "{\"text\":\"the 猫\\u0000sat\",\"side\":\"target\"}");
     assert_int_equal(json_array_size(at(x, "ids")), ids.n);
@@ -694,7 +695,7 @@ static void tokens_in_other_forms(void **state)
 {
     static const char text[] = "the 猫 sat";
     (void)state;
-    const qkv_tokenizer *t = qkv_model_source_tokenizer(models[MODEL_PAIR]);
+    const qkv_tokenizer *t = qkv_model_tokenizer(models[MODEL_PAIR], QKV_SIDE_SOURCE);
     qkv_ids ids = { 0 };
     char joined[64] = "", body[512];
     assert_int_equal(qkv_tokenizer_encode(t, text, strlen(text), NULL, &ids), QKV_OK);

@@ -26,10 +26,10 @@ static int port;
 static int start(void **state)
 {
     qkv_model *made = make_served(MODEL_LANGUAGE);
-    if (!made || make_folder(state) || qkv_model_save(made, in_folder("model"))) return -1;
+    if (!made || make_folder(state) || qkv_model_save(made, in_folder("model"), NULL)) return -1;
     qkv_model_free(made);
     if (qkv_file_write(in_folder("model/chat_template.jinja"), template, strlen(template))) return -1;
-    model = qkv_model_load(in_folder("model"));
+    model = qkv_model_load(in_folder("model"), NULL);
     server = qkv_server_new(model, &(qkv_server_opts){ .name = "talker" });
     port = qkv_server_port(server);
     return server ? 0 : -1;

@@ -397,8 +397,8 @@ static void save_labels(const char *first)
 {
     const char *const labels[] = { first, "b", "c" };
     qkv_model *m = make_served(MODEL_CLASSES);
-    assert_int_equal(qkv_model_set_labels(m, labels, 3), QKV_OK);
-    assert_int_equal(qkv_model_save(m, folder), QKV_OK);
+    assert_int_equal(qkv_model_set_labels(m, labels, 3, QKV_PROBLEM_CLASSIFICATION, NULL), QKV_OK);
+    assert_int_equal(qkv_model_save(m, folder, NULL), QKV_OK);
     qkv_model_free(m);
 }
 
@@ -437,7 +437,7 @@ static void files_that_change_are_loaded_again(void **state)
     qkv__look_every = 2;
     atomic_store(&errors_told, 0);
     save_labels(label);
-    qkv_model *m = qkv_model_load_with(folder, &load);
+    qkv_model *m = qkv_model_load(folder, &load);
     assert_non_null(m);
     qkv_server *s = qkv_server_new(
         m,
@@ -470,7 +470,7 @@ static void requests_keep_their_model(void **state)
     static const char body[] = "{\"prompt\":\"the\",\"max_tokens\":3000,\"temperature\":0}";
     (void)state;
     const qkv_load_opts load = { .size = sizeof load };
-    assert_int_equal(qkv_model_save(model, folder), QKV_OK);
+    assert_int_equal(qkv_model_save(model, folder, NULL), QKV_OK);
     qkv_server *s = qkv_server_new(model,
                                    &(qkv_server_opts){ .size = sizeof(qkv_server_opts), .folder = folder, .reload = &load });
     assert_non_null(s);

@@ -18,11 +18,11 @@ static const struct {
     int64_t classes;
     qkv_classes_of of;
     qkv_problem problem;
-} heads[HEADS] = { { 5, QKV_CLASSES_OF_TOKENS, QKV_PROBLEM_ONE_LABEL },
-                   { 2, QKV_CLASSES_OF_SPANS, QKV_PROBLEM_ONE_LABEL },
-                   { 1, QKV_CLASSES_OF_TEXTS, QKV_PROBLEM_ONE_LABEL },
-                   { 3, QKV_CLASSES_OF_TEXTS, QKV_PROBLEM_SEVERAL_LABELS },
-                   { 1, QKV_CLASSES_OF_TEXTS, QKV_PROBLEM_NUMBER } };
+} heads[HEADS] = { { 5, QKV_CLASSES_OF_TOKENS, QKV_PROBLEM_CLASSIFICATION },
+                   { 2, QKV_CLASSES_OF_SPANS, QKV_PROBLEM_CLASSIFICATION },
+                   { 1, QKV_CLASSES_OF_TEXTS, QKV_PROBLEM_CLASSIFICATION },
+                   { 3, QKV_CLASSES_OF_TEXTS, QKV_PROBLEM_MULTILABEL },
+                   { 1, QKV_CLASSES_OF_TEXTS, QKV_PROBLEM_REGRESSION } };
 static qkv_model *made[HEADS];
 static qkv_server *serving[HEADS];
 
@@ -37,8 +37,8 @@ static qkv_model *make_head(int head)
     o.classes_of = heads[head].of;
     qkv_model *m = qkv_model_new(&o, 11);
     assert_int_equal(qkv_model_set_tokenizers(m, t, NULL), QKV_OK);
-    if (head != ANSWERS) assert_int_equal(qkv_model_set_labels(m, labels, o.classes), QKV_OK);
-    assert_int_equal(qkv_model_set_problem(m, heads[head].problem), QKV_OK);
+    if (head != ANSWERS) assert_int_equal(qkv_model_set_labels(m, labels, o.classes, QKV_PROBLEM_CLASSIFICATION, NULL), QKV_OK);
+    assert_int_equal(qkv_model_set_labels(m, NULL, 0, heads[head].problem, NULL), QKV_OK);
     sharpen(m, o.dim);
     return m;
 }

@@ -173,7 +173,7 @@ static void copy_folder(const char *from)
 
 static qkv_model *load(void)
 {
-    qkv_model *m = qkv_model_load(folder);
+    qkv_model *m = qkv_model_load(folder, NULL);
     if (!m) fail_msg("%s", qkv_error());
     return m;
 }
@@ -201,7 +201,7 @@ static void two_files_are_as_good_as_one(void **state)
         snprintf(path, sizeof path, QKV_GOLDEN "/families/%s", names[i]);
         copy_folder(path);
         json_decref(cut_in_two());
-        qkv_model *one = qkv_model_load(path), *two = load();
+        qkv_model *one = qkv_model_load(path, NULL), *two = load();
         assert_non_null(one);
         same_weights(one, two);
         assert_int_equal(qkv_model_get_info(two)->files, 2);
@@ -223,7 +223,7 @@ static void all_at_once(void **state)
                         json_pack("[i, i]", 16, 8));
     put_parts("model.safetensors", p.header, p.data, p.data_size);
     free_parts(&p);
-    assert_null(qkv_model_load(folder));
+    assert_null(qkv_model_load(folder, NULL));
     assert_int_equal(qkv_error_status(), QKV_FORMAT);
     assert_non_null(strstr(qkv_error(), "\"model.norm.weight\" is missing"));
     assert_non_null(strstr(qkv_error(), "\"model.layers.1.self_attn.k_proj.weight\" is (16, 8), expected (8, 16)"));
@@ -235,14 +235,14 @@ static void no_safetensors(void **state)
     (void)state;
     copy_folder(QKV_GOLDEN "/families/llama");
     unlink(in_folder("model.safetensors"));
-    assert_null(qkv_model_load(folder));
+    assert_null(qkv_model_load(folder, NULL));
     assert_int_equal(qkv_error_status(), QKV_IO);
     put_text("tf_model.h5", "HDF");
-    assert_null(qkv_model_load(folder));
+    assert_null(qkv_model_load(folder, NULL));
     assert_int_equal(qkv_error_status(), QKV_UNSUPPORTED);
     assert_non_null(strstr(qkv_error(), "safe_serialization=True"));
     put_text("pytorch_model.bin", "PK"); /* which is read where there is no model.safetensors */
-    assert_null(qkv_model_load(folder));
+    assert_null(qkv_model_load(folder, NULL));
     assert_int_equal(qkv_error_status(), QKV_FORMAT);
 }
 
@@ -313,7 +313,7 @@ static void refuses(qkv_status status, const char *format, ...)
     va_start(args, format);
     vsnprintf(what, sizeof what, format, args);
     va_end(args);
-    qkv_model *m = qkv_model_load(folder);
+    qkv_model *m = qkv_model_load(folder, NULL);
     if (m) fail_msg("%s: it was loaded", what);
     if (qkv_error_status() != status)
         fail_msg("%s: status %d, \"%s\"; expected %d", what, (int)qkv_error_status(), qkv_error(), (int)status);
@@ -657,7 +657,7 @@ static void changed_bytes(void **state)
         char kept = bytes[at];
         bytes[at] = (char)(kept ^ (1 << (seed >> 4) % 8));
         put_file(name, bytes, size);
-        qkv_model *m = qkv_model_load(folder);
+        qkv_model *m = qkv_model_load(folder, NULL);
         loaded += m != NULL;
         wrong += m == NULL;
         if (!m) assert_true(qkv_error_status() >= QKV_IO && qkv_error_status() <= QKV_LIMIT && *qkv_error());
@@ -673,7 +673,7 @@ static void changed_bytes(void **state)
 
 static qkv_status load_once(void)
 {
-    qkv_model *m = qkv_model_load(folder);
+    qkv_model *m = qkv_model_load(folder, NULL);
     qkv_status status = m ? QKV_OK : qkv_error_status();
     qkv_model_free(m);
     return status;

@@ -798,7 +798,7 @@ static void corners(void **state)
     for (int64_t i = 0; i < qkv_tensor_count(logits); i++) assert_true(isfinite(qkv_tensor_data(logits)[i]));
     const qkv_tensor *weights = qkv_tape_attention(t, 0);
     for (int64_t i = 0; i < qkv_tensor_count(weights); i++) assert_true(qkv_tensor_data(weights)[i] == 0);
-    assert_int_equal(qkv_model_set_labels(all, NULL, 0), QKV_USAGE);
+    assert_int_equal(qkv_model_set_labels(all, NULL, 0, QKV_PROBLEM_CLASSIFICATION, NULL), QKV_USAGE);
     qkv_tape_free(t);
     qkv_model_free(all);
     qkv_model_free(some);

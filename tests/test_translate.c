@@ -178,7 +178,7 @@ static void in_the_order_given(void **state)
 {
     (void)state;
     qkv_model *m = make_model(QKV_POSITION_SINUSOID, 0);
-    const qkv_tokenizer *t = qkv_model_source_tokenizer(m);
+    const qkv_tokenizer *t = qkv_model_tokenizer(m, QKV_SIDE_SOURCE);
     qkv_translations all = { 0 };
     qkv_search_result f = { 0 };
     qkv_ids ids = { 0 };
@@ -363,7 +363,7 @@ static void odd_models(void **state)
     assert_int_equal(qkv_translate(m, texts, NULL, 10, &(qkv_translate_opts){ .beam = 1, .max_length = 9 }, &t), QKV_OK);
     for (int i = 0; i < 10; i++)
         for (int64_t k = 0; k < t.best[i].n_ids; k++)
-            unknown += t.best[i].ids[k] >= qkv_tokenizer_vocab_size(qkv_model_source_tokenizer(m));
+            unknown += t.best[i].ids[k] >= qkv_tokenizer_vocab_size(qkv_model_tokenizer(m, QKV_SIDE_SOURCE));
     assert_true(unknown > 0);
     qkv_translations_free(&t);
     qkv_model_free(m);

@@ -37,8 +37,8 @@ typedef struct qkv_bench_opts {
     int64_t batch;      /* rows of x, sequences, pairs, sentences or prompts at a time; 0: those that docs/bench.md lists */
     int beam;           /* of translate; 0: 1 and 4 */
     int64_t length; /* tokens that are read: of a sequence, a source, a prompt, a sentence; 0: as docs/bench.md lists them */
-    int64_t new_tokens;  /* tokens that are written; 0: 32 of a translation, 64 of a generation */
-    qkv_weights weights; /* of the model: as stored, bfloat16, 8 or 4 bits */
+    int64_t new_tokens; /* tokens that are written; 0: 32 of a translation, 64 of a generation */
+    qkv_dtype weights;  /* of the model: as stored, bfloat16, 8 or 4 bits */
 } qkv_bench_opts;
 
 /* One measurement. A sample is the time of one run; before the first one it has run twice, or for two seconds. */

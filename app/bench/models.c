@@ -28,7 +28,7 @@ static qkv_status save_random_model(const qkv_config *shape, const char *words, 
     qkv_tokenizer *t = m && words ? tokenizer_of(words) : NULL;
     qkv_status status = m && !words == !t ? QKV_OK : qkv_error_status();
     if (t && !status && (status = qkv_model_set_tokenizers(m, t, NULL))) qkv_tokenizer_free(t);
-    if (!status) status = qkv_model_save(m, folder);
+    if (!status) status = qkv_model_save(m, folder, NULL);
     qkv_model_free(m);
     return status;
 }
@@ -49,8 +49,8 @@ static void remove_model(const char *folder)
 static qkv_model *load_bench_model(const qkv__bench *b, const char *folder)
 {
     qkv_load_opts o = QKV_OPTS(qkv_load_opts);
-    o.weights = b->o.weights;
-    return qkv_model_load_with(folder, &o);
+    o.dtype = b->o.weights;
+    return qkv_model_load(folder, &o);
 }
 
 qkv_model *qkv__bench_model(const qkv__bench *b, const qkv_config *shape, const char *words)

@@ -142,13 +142,13 @@ static void put_name(const table_work *w, const char *base)
 static bool has_classes(const table_work *w)
 {
     return w->task->said->all && qkv_model_label(w->task->model, 1) &&
-           qkv_model_get_info(w->task->model)->problem != QKV_PROBLEM_NUMBER;
+           qkv_model_get_info(w->task->model)->problem != QKV_PROBLEM_REGRESSION;
 }
 
 static void put_header(const table_work *w)
 {
     const qkv_model *m = w->task->model;
-    bool is_number = qkv_model_get_info(m)->problem == QKV_PROBLEM_NUMBER;
+    bool is_number = qkv_model_get_info(m)->problem == QKV_PROBLEM_REGRESSION;
     put_columns(w, &w->header);
     put_name(w, "prediction");
     if (!is_number) put_name(w, "probability");
@@ -172,7 +172,7 @@ static int split_said(char *text, char *parts[MOST_PARTS])
 
 static bool is_scored(const table_work *w) /* one label, and a logit */
 {
-    return !qkv_model_label(w->task->model, 1) && qkv_model_get_info(w->task->model)->problem == QKV_PROBLEM_ONE_LABEL;
+    return !qkv_model_label(w->task->model, 1) && qkv_model_get_info(w->task->model)->problem == QKV_PROBLEM_CLASSIFICATION;
 }
 
 /* row NULL: the text is empty. */
@@ -181,7 +181,9 @@ static void put_cells(table_work *w, const float *row)
     char *parts[MOST_PARTS], text[4096] = "";
     const qkv_model *m = w->task->model;
     const qkv_model_info *info = qkv_model_get_info(m);
-    int n = row ? split_said(w->said.data, parts) : 0, step = info->problem == QKV_PROBLEM_NUMBER ? 1 : is_scored(w) ? 3 : 2;
+    int n = row ? split_said(w->said.data, parts) : 0, step = info->problem == QKV_PROBLEM_REGRESSION ? 1
+                                                              : is_scored(w)                          ? 3
+                                                                                                      : 2;
     for (int k = 0; k < step; k++) { /* of several labels, all in one cell */
         size_t used = 0;
         for (int i = k; i < n && used < sizeof text; i += step)
@@ -227,7 +229,7 @@ static void put_object(table_work *w, const table_row *r, const float *row)
     static const char *const names[] = { "prediction", "probability", "logit" };
     char *parts[MOST_PARTS], *object = r->columns[0];
     qkv_problem problem = qkv_model_get_info(w->task->model)->problem;
-    int n = row ? split_said(w->said.data, parts) : 0, step = problem == QKV_PROBLEM_NUMBER ? 1 : is_scored(w) ? 3 : 2;
+    int n = row ? split_said(w->said.data, parts) : 0, step = problem == QKV_PROBLEM_REGRESSION ? 1 : is_scored(w) ? 3 : 2;
     char *end = strrchr(object, '}');
     *end = '\0';
     while (end > object && strchr(" \t\r\n", end[-1])) *--end = '\0';
@@ -235,7 +237,7 @@ static void put_object(table_work *w, const table_row *r, const float *row)
     for (int k = 0; k < step; k++) {
         if (k || end[-1] != '{') printf(", ");
         put_member(object, names[k]);
-        put_values(parts, n, k, step, row && problem == QKV_PROBLEM_SEVERAL_LABELS);
+        put_values(parts, n, k, step, row && problem == QKV_PROBLEM_MULTILABEL);
     }
     for (int64_t i = 0; row && has_classes(w) && qkv_model_label(w->task->model, i); i++) {
         const char *label = qkv_model_label(w->task->model, i);

@@ -155,8 +155,8 @@ static qkv_status load_work(work *w)
     if (!status) status = check_same(N_("decoder layers"), a->decoder_layers, b->decoder_layers);
     if (!status) status = check_same(N_("heads"), a->heads, b->heads);
     if (!status)
-        status = check_same(N_("tokens"), qkv_tokenizer_vocab_size(qkv_model_source_tokenizer(w->model)),
-                            qkv_tokenizer_vocab_size(qkv_model_source_tokenizer(w->other)));
+        status = check_same(N_("tokens"), qkv_tokenizer_vocab_size(qkv_model_tokenizer(w->model, QKV_SIDE_SOURCE)),
+                            qkv_tokenizer_vocab_size(qkv_model_tokenizer(w->other, QKV_SIDE_SOURCE)));
     return status;
 }
 

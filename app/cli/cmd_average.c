@@ -21,7 +21,7 @@ static qkv_status run_average(void)
 {
     qkv_model *mean = qkv_model_average((const char *const *)given.models.at, given.models.n);
     if (!mean) return library_failed();
-    qkv_status status = qkv_model_save(mean, given.out) ? library_failed() : QKV_OK;
+    qkv_status status = qkv_model_save(mean, given.out, NULL) ? library_failed() : QKV_OK;
     if (!status && !given.quiet) fprintf(stderr, _("qkv: wrote %s\n"), given.out);
     qkv_model_free(mean);
     return status;

@@ -272,7 +272,7 @@ static qkv_status check_classify_options(work *w)
 static qkv_status load_classifier(work *w)
 {
     qkv_status status = load_touched_model(given.model, QKV_CAN_CLASSIFY, &w->model);
-    if (!status && was_given("threshold") && qkv_model_get_info(w->model)->problem != QKV_PROBLEM_SEVERAL_LABELS)
+    if (!status && was_given("threshold") && qkv_model_get_info(w->model)->problem != QKV_PROBLEM_MULTILABEL)
         return fail(QKV_USAGE, "--threshold is for models of several labels a text, and %s is none", given.model);
     if (status || !given.eval || qkv_model_label(w->model, 1) || qkv_model_get_info(w->model)->problem) return status;
     return fail(QKV_UNSUPPORTED, "%s has one label, and scores texts: --eval needs a model with two or more", given.model);

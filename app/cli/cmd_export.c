@@ -34,8 +34,8 @@ static qkv_status run_export(void)
     if (!was_given("as")) return fail(QKV_USAGE, "--as is missing: see \"qkv export --help\"");
     qkv_status status = check_new_folder(given.out);
     if (status) return status;
-    qkv_model *m = qkv_model_load(given.model);
-    if (!m || qkv_model_save_as(m, given.out, family_names[given.family]) ||
+    qkv_model *m = qkv_model_load(given.model, NULL);
+    if (!m || qkv_model_save(m, given.out, family_names[given.family]) ||
         qkv__write_card(m, given.out, family_names[given.family]))
         status = library_failed();
     qkv_model_free(m);

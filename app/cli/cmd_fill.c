@@ -55,7 +55,7 @@ static void print_lines(const work *w)
         if (i || w->number > 1) putchar('\n');
         for (int k = 0; k < f->n_best; k++) {
             const qkv_filling *x = &f->best[i * f->n_best + k];
-            bool is_shown = !qkv_tokenizer_show(qkv_model_source_tokenizer(w->model), x->id, &shown);
+            bool is_shown = !qkv_tokenizer_show(qkv_model_tokenizer(w->model, QKV_SIDE_SOURCE), x->id, &shown);
             printf("%.4f\t%s\t", x->p, is_shown ? shown.data : x->token);
             fwrite(x->text, 1, x->length, stdout);
             putchar('\n');

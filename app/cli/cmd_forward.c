@@ -232,14 +232,14 @@ static qkv_status run_forward(void)
                     .is_there = o->encoder_layers > 0,
                     .text = given.source,
                     .ids_text = given.source_ids,
-                    .tokenizer = qkv_model_source_tokenizer(m),
+                    .tokenizer = qkv_model_tokenizer(m, QKV_SIDE_SOURCE),
                     .vocabulary = o->vocabulary };
     side target = { .name = "target",
                     .option = "--target-ids",
                     .is_there = o->decoder_layers > 0,
                     .text = given.target,
                     .ids_text = given.target_ids,
-                    .tokenizer = qkv_model_target_tokenizer(m),
+                    .tokenizer = qkv_model_tokenizer(m, QKV_SIDE_TARGET),
                     .vocabulary = o->target_vocabulary ? o->target_vocabulary : o->vocabulary };
     side types = { .option = "--type-ids", .ids_text = given.type_ids, .vocabulary = o->token_types };
     qkv_status status = check_outputs(m, o);

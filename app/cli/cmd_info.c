@@ -108,7 +108,7 @@ static qkv_status print_build(void)
 static qkv_status print_model(void)
 {
     qkv_buffer text = { 0 };
-    qkv_model *m = qkv_model_load(given.model);
+    qkv_model *m = qkv_model_load(given.model, NULL);
     if (!m) return library_failed();
     qkv_status status = open_results(NULL);
     if (!status) status = print_text(qkv_model_describe(m, given.model, given.json, &text), &text);

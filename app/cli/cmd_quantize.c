@@ -45,7 +45,7 @@ static qkv_status tell_cost(const qkv_model *quantized, const lines *texts, cons
 {
     qkv_buffer text = { 0 };
     qkv_model_comparison found;
-    qkv_model *before = qkv_model_load(given.model);
+    qkv_model *before = qkv_model_load(given.model, NULL);
     qkv_status status = before ? QKV_OK : library_failed();
     if (!status && qkv_compare_models(before, quantized, (const char *const *)texts->at,
                                       given.references ? (const char *const *)references->at : NULL, texts->n, &found))
@@ -62,7 +62,7 @@ static qkv_status run_quantize(void)
     qkv_status status = check_quantize_options();
     if (!status) status = read_texts_given(&texts, &references);
     if (!status) status = load_model(given.model, &m);
-    if (!status && qkv_model_save(m, given.out)) status = library_failed();
+    if (!status && qkv_model_save(m, given.out, NULL)) status = library_failed();
     if (!status && !given.quiet) fprintf(stderr, "qkv: wrote %s\n", given.out);
     if (!status && given.texts) status = tell_cost(m, &texts, &references);
     qkv_model_free(m);

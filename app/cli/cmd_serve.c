@@ -238,8 +238,8 @@ static qkv_status run_serve(void)
     FILE *log;
     if ((status = open_log(&log))) return status;
     qkv_load_opts load = { .size = sizeof load, .in_memory = 1 };
-    status = chosen_weights(&load.weights);
-    qkv_model *m = status ? NULL : qkv_model_load_with(given.model, &load);
+    status = chosen_weights(&load.dtype);
+    qkv_model *m = status ? NULL : qkv_model_load(given.model, &load);
     if (!status) status = m ? serve(m, &load, token, log) : library_failed();
     qkv_model_free(m);
     if (log && log != stdout && fclose(log) && !status) status = fail(QKV_IO, "%s: cannot be written", given.access_log);

@@ -33,7 +33,7 @@ static const option options[] = {
 
 static qkv_status read_pairs(const qkv_model *m, qkv_dataset *pairs)
 {
-    const qkv_tokenizer *source = qkv_model_source_tokenizer(m), *target = qkv_model_target_tokenizer(m);
+    const qkv_tokenizer *source = qkv_model_tokenizer(m, QKV_SIDE_SOURCE), *target = qkv_model_tokenizer(m, QKV_SIDE_TARGET);
     qkv_corpus_opts o = QKV_OPTS(qkv_corpus_opts);
     o.strict = given.strict;
     if (!source) return fail(QKV_USAGE, "the model has no tokenizer: it knows ids, not text");
@@ -57,7 +57,7 @@ static qkv_status run_shortlist(void)
 {
     if (given.train.n > 2) return fail(QKV_USAGE, "--train takes one file or two, not %d", given.train.n);
     if (qkv_file_writable(given.out)) return library_failed();
-    qkv_model *m = qkv_model_load(given.model);
+    qkv_model *m = qkv_model_load(given.model, NULL);
     qkv_dataset *pairs = m ? qkv_dataset_new() : NULL;
     qkv_status status = pairs ? read_pairs(m, pairs) : library_failed();
     if (!status) status = learn_list(m, pairs);

@@ -86,7 +86,7 @@ static qkv_status run_model(void)
     if (!given.model && !given.preset && !has_sizes)
         return fail(QKV_USAGE, "give --model DIR, --preset NAME, or sizes such as --dim 4 --heads 2 --d-ff 16");
     if (!given.model) return show_preset();
-    qkv_model *m = qkv_model_load(given.model);
+    qkv_model *m = qkv_model_load(given.model, NULL);
     if (!m) return library_failed();
     qkv_status status = show_architecture(qkv_transformer_options(qkv_model_transformer(m)), last_part(given.model));
     qkv_model_free(m);
@@ -206,7 +206,7 @@ static qkv_status run_positions(void)
     }
     if (given.word) return fail(QKV_USAGE, "--word and --model: choose one");
     if (was_given("d")) return fail(QKV_USAGE, "--d and --model: the model says how many numbers a position has");
-    qkv_model *m = qkv_model_load(given.model);
+    qkv_model *m = qkv_model_load(given.model, NULL);
     if (!m) return library_failed();
     qkv_status status = show_model_positions(m);
     qkv_model_free(m);

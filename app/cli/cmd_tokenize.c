@@ -132,7 +132,8 @@ static qkv_status load_tokenizer(work *w)
     struct stat about;
     qkv_tokenizer *source, *target;
     bool is_there = !stat(given.tokenizer, &about);
-    if (!is_there && given.model) return qkv_model_load(given.model), library_failed(); /* which tells why it is no model */
+    if (!is_there && given.model)
+        return qkv_model_load(given.model, NULL), library_failed(); /* which tells why it is no model */
     if (!is_there || !S_ISDIR(about.st_mode)) {
         if (given.target) return fail(QKV_USAGE, "--target is for a folder, but %s is none", given.tokenizer);
         return (w->tokenizer = qkv_tokenizer_load(given.tokenizer)) ? QKV_OK : library_failed();

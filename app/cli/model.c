@@ -9,12 +9,9 @@
 
 model_values weights;
 
-qkv_status chosen_weights(qkv_weights *out)
+qkv_status chosen_weights(qkv_dtype *out)
 {
-    *out = weights.int8   ? QKV_WEIGHTS_INT8
-           : weights.int4 ? QKV_WEIGHTS_INT4
-           : weights.bf16 ? QKV_WEIGHTS_BF16
-                          : QKV_WEIGHTS_AS_STORED;
+    *out = weights.int8 ? QKV_DTYPE_INT8 : weights.int4 ? QKV_DTYPE_INT4 : weights.bf16 ? QKV_DTYPE_BF16 : QKV_DTYPE_STORED;
     return weights.int8 + weights.int4 + weights.bf16 > 1 ? fail(QKV_USAGE, "--int8, --int4 and --bf16: choose one") : QKV_OK;
 }
 
@@ -22,9 +19,9 @@ qkv_status load_model(const char *folder, qkv_model **out)
 {
     qkv_load_opts o = QKV_OPTS(qkv_load_opts);
     *out = NULL;
-    qkv_status status = chosen_weights(&o.weights);
+    qkv_status status = chosen_weights(&o.dtype);
     if (status) return status;
-    *out = qkv_model_load_with(folder, &o);
+    *out = qkv_model_load(folder, &o);
     return *out ? QKV_OK : library_failed();
 }
 

@@ -45,7 +45,7 @@ extern model_values weights;
 extern const char *changes[QKV_EDIT_KINDS];
 
 /* What they ask for; USAGE, reported, for more than one. */
-qkv_status chosen_weights(qkv_weights *out);
+qkv_status chosen_weights(qkv_dtype *out);
 
 /* Loads a folder with these options. Reports its error: USAGE for two of them, else the library's; *out is NULL then. */
 qkv_status load_model(const char *folder, qkv_model **out);

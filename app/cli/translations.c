@@ -45,7 +45,7 @@ static void print_alignment(const shown *s)
 
 static qkv_status print_translation_map(const shown *s)
 {
-    const qkv_tokenizer *target = qkv_model_target_tokenizer(s->m);
+    const qkv_tokenizer *target = qkv_model_tokenizer(s->m, QKV_SIDE_TARGET);
     int64_t n = s->x->n_ids;
     qkv_special_tokens frame;
     if (!s->columns) return QKV_OK;
@@ -55,7 +55,8 @@ static qkv_status print_translation_map(const shown *s)
     memcpy(rows, s->x->ids, sizeof *rows * (size_t)n);
     rows[n] = frame.end;
     qkv_status status = print_token_map((token_side){ target, rows, n + 1 },
-                                        (token_side){ qkv_model_source_tokenizer(s->m), s->source, s->columns }, s->mean);
+                                        (token_side){ qkv_model_tokenizer(s->m, QKV_SIDE_SOURCE), s->source, s->columns },
+                                        s->mean);
     free(rows);
     return status;
 }

@@ -89,8 +89,8 @@ qkv_status qkv__get_tokenizer(const json_t *body, const qkv_model *m, const qkv_
     size_t length = 6;
     qkv_status status = qkv__get_string(body, "side", &side, &length);
     if (status) return status;
-    if (!strcmp(side, "source")) *t = qkv_model_source_tokenizer(m);
-    else if (!strcmp(side, "target")) *t = qkv_model_target_tokenizer(m);
+    if (!strcmp(side, "source")) *t = qkv_model_tokenizer(m, QKV_SIDE_SOURCE);
+    else if (!strcmp(side, "target")) *t = qkv_model_tokenizer(m, QKV_SIDE_TARGET);
     else return qkv__fail(QKV_USAGE, "\"side\" is \"%.40s\": it is \"source\" or \"target\"", side);
     return QKV_OK;
 }

@@ -151,9 +151,9 @@ qkv_status qkv__asked_find_target(qkv__asked *a)
     qkv_ids ids = { 0 };
     if (!serves_decoder(a) && (a->target || a->n_ids))
         return qkv__fail(QKV_USAGE, "an encoder alone reads one text: there is no target");
-    qkv_status status = encode_side(qkv_model_source_tokenizer(m), "text", a->text, a->length, &ids);
+    qkv_status status = encode_side(qkv_model_tokenizer(m, QKV_SIDE_SOURCE), "text", a->text, a->length, &ids);
     if (!status && a->target) {
-        status = encode_side(qkv_model_target_tokenizer(m), "target", a->target, a->target_length, &ids);
+        status = encode_side(qkv_model_tokenizer(m, QKV_SIDE_TARGET), "target", a->target, a->target_length, &ids);
         if (!status) status = take_ids(a, ids.ids, (int64_t)ids.n);
         a->has_target = true;
     }
@@ -206,7 +206,7 @@ qkv_status qkv__asked_attend(const qkv__asked *a, qkv__remembered *to)
 /* The text of the target's ids; those that the tokenizer does not know stand for none. */
 static qkv_status decode_target(const qkv__asked *a, qkv_buffer *out)
 {
-    const qkv_tokenizer *t = qkv_model_target_tokenizer(a->model);
+    const qkv_tokenizer *t = qkv_model_tokenizer(a->model, QKV_SIDE_TARGET);
     qkv_buffer bytes = { 0 };
     int32_t *known = qkv__alloc(a->ids_bytes);
     size_t n = 0;

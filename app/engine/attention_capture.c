@@ -303,7 +303,7 @@ static void put_likely(qkv__json *j, const qkv_model *m, const scored *order, in
 void qkv__put_classes(qkv__json *j, const qkv_model *m, const float *probabilities, int64_t n)
 {
     qkv_problem problem = qkv_model_get_info(m)->problem;
-    if (problem == QKV_PROBLEM_NUMBER || (n == 1 && !problem)) {
+    if (problem == QKV_PROBLEM_REGRESSION || (n == 1 && !problem)) {
         if (problem) put_number(j, probabilities[0]);
         else put_only_class(j, m, probabilities[0]);
         return;
@@ -315,7 +315,7 @@ void qkv__put_classes(qkv__json *j, const qkv_model *m, const float *probabiliti
     }
     for (int64_t i = 0; i < n; i++) order[i] = (scored){ probabilities[i], i };
     qsort(order, (size_t)n, sizeof *order, most_probable_first);
-    if (problem == QKV_PROBLEM_SEVERAL_LABELS) put_likely(j, m, order, n);
+    if (problem == QKV_PROBLEM_MULTILABEL) put_likely(j, m, order, n);
     qkv__put_raw(j, "\"classes\":[");
     for (int64_t i = 0; i < n; i++) {
         if (i) qkv__put_raw(j, ",");

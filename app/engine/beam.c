@@ -63,7 +63,7 @@ static void put_found(qkv__json *j, const qkv_translations *found)
 
 static qkv_status put_tree(const qkv__asked *a, int64_t beam, qkv__json *j)
 {
-    beam_tree t = { .j = j, .tokenizer = qkv_model_target_tokenizer(a->model) };
+    beam_tree t = { .j = j, .tokenizer = qkv_model_tokenizer(a->model, QKV_SIDE_TARGET) };
     const qkv_translate_opts opts = {
         .size = sizeof opts, .beam = (int)beam, .n_best = (int)beam, .each_candidate = add_candidate, .each_candidate_data = &t
     };

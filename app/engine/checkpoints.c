@@ -33,7 +33,7 @@ static qkv_status load_checkpoint(qkv__engine *e, const char *name, int64_t i)
     qkv_model_free(e->checkpoint);
     e->checkpoint_index = i;
     const qkv_load_opts opts = { .size = sizeof opts, .in_memory = 1 }; /* its files may change: a training goes on */
-    if (!(e->checkpoint = qkv_model_load_with(path, &opts))) return qkv_error_status();
+    if (!(e->checkpoint = qkv_model_load(path, &opts))) return qkv_error_status();
     if (qkv__job_of(e->checkpoint) == e->job) return QKV_OK;
     qkv_model_free(e->checkpoint);
     e->checkpoint = NULL;

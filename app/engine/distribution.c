@@ -59,7 +59,7 @@ static qkv_status read_asked(qkv__engine *e, qkv__asking *a, bool finds, qkv_log
 /* Ids that never come: special ones, but for those that end a text, and those that stand for nothing. */
 static qkv_status forbid_special(const qkv_model *m, qkv__sampler *s)
 {
-    const qkv_tokenizer *t = qkv_model_target_tokenizer(m);
+    const qkv_tokenizer *t = qkv_model_tokenizer(m, QKV_SIDE_TARGET);
     const qkv_model_info *info = qkv_model_get_info(m);
     qkv_special_tokens special;
     qkv_status status = qkv_model_special_tokens(m, &special);
@@ -105,7 +105,7 @@ static qkv_status put_next(qkv__json *j, const qkv_model *m, const float *logits
     qkv__put_key(j, "tokens");
     for (int i = 0; i < n && !status; i++) {
         qkv__put_raw(j, i ? "," : "[");
-        status = qkv__put_json_token(j, qkv_model_target_tokenizer(m), (int32_t)ids[i]);
+        status = qkv__put_json_token(j, qkv_model_tokenizer(m, QKV_SIDE_TARGET), (int32_t)ids[i]);
         qkv__put_named_double(j, "logit", (double)logits[ids[i]]);
         qkv__put_named_double(j, "p", p[i]);
         qkv__put_named_double(j, "drawn", drawn_probability(s, total, ids[i]));
@@ -192,7 +192,7 @@ static qkv_status put_surprises(qkv__json *j, const qkv_model *m, const qkv_atte
     qkv__put_raw(j, "{\"tokens\":[");
     for (int64_t i = skipped; i < expected->first[expected->n] && !status; i++) {
         if (i > skipped) qkv__put_raw(j, ",");
-        status = put_surprise(j, qkv_model_target_tokenizer(m), qkv_tensor_data(logits) + (i - skipped) * vocabulary,
+        status = put_surprise(j, qkv_model_tokenizer(m, QKV_SIDE_TARGET), qkv_tensor_data(logits) + (i - skipped) * vocabulary,
                               vocabulary, expected->ids[i], n);
     }
     qkv__put_raw(j, "]}");

@@ -124,7 +124,7 @@ static qkv_status put_first_tokens(qkv__json *j, const qkv_tokenizer *t)
 /* *s: the sentence of its language, NULL: none is known. *text is it, or another of that language for this job; NULL with it. */
 static qkv_status choose_example(const qkv_model *m, const char *language, const struct sentence **s, const char **text)
 {
-    const qkv_tokenizer *t = qkv_model_source_tokenizer(m);
+    const qkv_tokenizer *t = qkv_model_tokenizer(m, QKV_SIDE_SOURCE);
     const char *english = english_for(qkv__job_of(m));
     qkv_ids ids = { 0 };
     size_t n = 0;
@@ -171,7 +171,7 @@ qkv_status qkv__put_example(qkv__json *j, const qkv_model *m, const char *langua
     if (status || n) return status;
     status = choose_example(m, language, &s, &text);
     if (!status && text) qkv__put_name(j, text);
-    else if (!status) status = put_first_tokens(j, qkv_model_source_tokenizer(m));
+    else if (!status) status = put_first_tokens(j, qkv_model_tokenizer(m, QKV_SIDE_SOURCE));
     return status;
 }
 
@@ -190,7 +190,7 @@ qkv_status qkv__put_examples(qkv__json *j, const qkv_model *m, const char *langu
     for (size_t i = 0; first && i < sizeof more / sizeof *more && !status; i++) {
         size_t n;
         if (!(more[i].jobs & (int)qkv__job_of(m)) || strcmp(more[i].language, s ? s->language : "en")) continue;
-        status = count_known_tokens(qkv_model_source_tokenizer(m), more[i].text, &ids, &n);
+        status = count_known_tokens(qkv_model_tokenizer(m, QKV_SIDE_SOURCE), more[i].text, &ids, &n);
         if (status || !n || 2 * n > strlen(more[i].text)) continue;
         qkv__put_raw(j, ",");
         qkv__put_name(j, more[i].text);

@@ -116,7 +116,7 @@ static qkv_status make_tiny_model(qkv__learning *l)
 
 static qkv_status add_ids(qkv__learning *l, const letters *source, const letters *target, qkv_ids *a, qkv_ids *b)
 {
-    const qkv_tokenizer *t = qkv_model_source_tokenizer(l->model);
+    const qkv_tokenizer *t = qkv_model_tokenizer(l->model, QKV_SIDE_SOURCE);
     qkv_status status = qkv_tokenizer_encode(t, source->text, strlen(source->text), NULL, a);
     if (!status) status = qkv_tokenizer_encode(t, target->text, strlen(target->text), NULL, b);
     return status ? status : qkv_dataset_add_ids(l->pairs, a->ids, a->n, b->ids, b->n);

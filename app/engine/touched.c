@@ -98,7 +98,7 @@ static void put_open_object(qkv__json *j, const qkv_buffer *object)
 static qkv_status put_output_name(qkv__json *j, const qkv_model *m, int64_t id)
 {
     const qkv_config *o = qkv_transformer_options(qkv_model_transformer(m));
-    if (!o->classes) return qkv__put_token_text(j, qkv_model_target_tokenizer(m), (int32_t)id);
+    if (!o->classes) return qkv__put_token_text(j, qkv_model_tokenizer(m, QKV_SIDE_TARGET), (int32_t)id);
     const char *label = qkv_model_label(m, id);
     qkv__put_name(j, label ? label : "");
     return QKV_OK;

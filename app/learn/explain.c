@@ -445,7 +445,7 @@ qkv_status explain(const explain_input *in, explain_format format, qkv_status (*
     explained e = { .head = EXPLAIN_ALL, .token = EXPLAIN_ALL };
     qkv_model *m = NULL;
     qkv_status status = in->model ? check_model_input(in) : QKV_OK;
-    if (!status && in->model && !(m = qkv_model_load(in->model))) status = library_failed();
+    if (!status && in->model && !(m = qkv_model_load(in->model, NULL))) status = library_failed();
     if (!status &&
         !(e.tape = qkv_tape_new(&(qkv_tape_opts){ .size = sizeof(qkv_tape_opts), .no_grad = 1, .keep_projections = 1 })))
         status = library_failed();

@@ -21,7 +21,8 @@ enum { FEW_LINES = 20 }; /* BLEU of fewer says little */
 /* The loss of knowing how often each token occurs, and an end a text, in nats a token. 0: there is nothing to count. */
 static qkv_status unigram_loss(const qkv_training *t, double *loss)
 {
-    int64_t vocabulary = qkv_tokenizer_vocab_size(qkv_model_target_tokenizer(t->model)), pairs = qkv_dataset_size(t->pairs);
+    int64_t vocabulary = qkv_tokenizer_vocab_size(qkv_model_tokenizer(t->model, QKV_SIDE_TARGET)),
+            pairs = qkv_dataset_size(t->pairs);
     size_t bytes = sizeof(int64_t) * (size_t)vocabulary;
     int64_t *counts = qkv__alloc_zero(bytes), all = pairs;
     if (!counts) return QKV_MEMORY;

@@ -27,7 +27,7 @@ static void cut_text(qkv_buffer *text, size_t most)
 /* The text of pair i: *text is empty with an unknown token or a line end in it, or with more than `most` bytes unless it may be cut. */
 static qkv_status take_text(const qkv_training *t, const qkv_dataset *pairs, int64_t i, size_t most, qkv_buffer *text)
 {
-    const qkv_tokenizer *tokenizer = qkv_model_source_tokenizer(t->model);
+    const qkv_tokenizer *tokenizer = qkv_model_tokenizer(t->model, QKV_SIDE_SOURCE);
     bool is_prompt = t->job->bit == QKV__GENERATE,
          may_be_cut = is_prompt || (most == LONG_BYTES && t->job->bit != QKV__TRANSLATE);
     int64_t n;
@@ -69,7 +69,7 @@ qkv_status qkv__write_examples(const qkv_training *t)
     char path[PATH_BYTES], lines[MAX_EXAMPLES * (LONG_BYTES + 1) + 1];
     const qkv_dataset *pairs = qkv_dataset_size(t->valid) ? t->valid : t->pairs;
     size_t most = t->job->bit == QKV__GENERATE ? PROMPT_BYTES : SHORT_BYTES;
-    if (!qkv_model_source_tokenizer(t->model)) return QKV_OK;
+    if (!qkv_model_tokenizer(t->model, QKV_SIDE_SOURCE)) return QKV_OK;
     qkv_status status = collect_texts(t, pairs, most, lines, sizeof lines);
     if (!status && !*lines) status = collect_texts(t, pairs, LONG_BYTES, lines, sizeof lines);
     if (status || !*lines) return status;

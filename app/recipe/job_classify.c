@@ -32,7 +32,9 @@ static qkv_status check_one_file(const char *name, const qkv__paths *f)
 
 static qkv_problem problem_of(const qkv_training *t)
 {
-    return t->o.v.numbers ? QKV_PROBLEM_NUMBER : t->o.v.label_separator ? QKV_PROBLEM_SEVERAL_LABELS : QKV_PROBLEM_ONE_LABEL;
+    return t->o.v.numbers           ? QKV_PROBLEM_REGRESSION
+           : t->o.v.label_separator ? QKV_PROBLEM_MULTILABEL
+                                    : QKV_PROBLEM_CLASSIFICATION;
 }
 
 /* Options that only one label a text has a use for. */
@@ -134,13 +136,13 @@ static qkv_status save_classifier(void *data, qkv_model *m, const char *folder)
 {
     const qkv_training *t = data;
     const qkv_linear *last = &qkv_model_transformer(m)->classifier;
-    if (!t->o.v.numbers) return qkv_model_save(m, folder);
+    if (!t->o.v.numbers) return qkv_model_save(m, folder, NULL);
     size_t bytes = sizeof(float) * (size_t)qkv_tensor_count(last->weight);
     float *kept = qkv__alloc(bytes), bias = *qkv_tensor_data(last->bias);
     if (!kept) return QKV_MEMORY;
     memcpy(kept, qkv_tensor_data(last->weight), bytes);
     fold_numbers(t);
-    qkv_status status = qkv_model_save(m, folder);
+    qkv_status status = qkv_model_save(m, folder, NULL);
     memcpy(qkv_tensor_data(last->weight), kept, bytes);
     *qkv_tensor_data(last->bias) = bias;
     qkv__release(kept, bytes);
@@ -398,15 +400,13 @@ static qkv_status set_problem(qkv_training *t)
 {
     qkv_problem problem = problem_of(t);
     const char *const number[] = { "number" }, *const *names = (const char *const *)t->labels.names;
-    t->objective = problem == QKV_PROBLEM_NUMBER ? qkv_loss_regression()
-                   : problem == QKV_PROBLEM_SEVERAL_LABELS
+    t->objective = problem == QKV_PROBLEM_REGRESSION ? qkv_loss_regression()
+                   : problem == QKV_PROBLEM_MULTILABEL
                        ? qkv_loss_multilabel()
                        : qkv_loss_classification(t->o.v.balance ? t->weights : NULL, t->labels.n);
     t->has_objective = true;
-    qkv_status status = qkv_model_set_problem(t->model, problem);
-    if (!status) status = qkv__model_set_separator(t->model, t->o.v.label_separator ? t->o.v.label_separator : "");
-    if (status) return status;
-    return t->o.v.numbers ? qkv_model_set_labels(t->model, number, 1) : qkv_model_set_labels(t->model, names, t->labels.n);
+    return qkv_model_set_labels(t->model, t->o.v.numbers ? number : names, t->o.v.numbers ? 1 : t->labels.n, problem,
+                                t->o.v.label_separator);
 }
 
 /* Room for what is counted of the labels, nothing counted yet. */
@@ -553,7 +553,7 @@ static qkv_status adjust_classifier(qkv_training *t, const qkv_model *from, qkv_
     o->untied = 0;
     o->classes = t->o.v.numbers ? 1 : t->labels.n;
     o->classes_of = QKV_CLASSES_OF_TEXTS;
-    t->continues_numbers = t->o.v.numbers && from && qkv_model_get_info(from)->problem == QKV_PROBLEM_NUMBER;
+    t->continues_numbers = t->o.v.numbers && from && qkv_model_get_info(from)->problem == QKV_PROBLEM_REGRESSION;
     o->pooling = (qkv_pooling)t->o.v.pooling;
     o->ngrams = t->o.v.ngrams;
     if (qkv__info_is_published(qkv_model_get_info(from))) return adjust_published(t, from, o);

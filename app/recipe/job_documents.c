@@ -94,7 +94,7 @@ static qkv_status set_objective(qkv_training *t)
     t->masking = (qkv_masked_lm_opts){ .rate = v->rate,
                                        .mask = t->special.mask,
                                        .first = t->special.first,
-                                       .vocabulary = qkv_tokenizer_vocab_size(qkv_model_source_tokenizer(t->model)) };
+                                       .vocabulary = qkv_tokenizer_vocab_size(qkv_model_tokenizer(t->model, QKV_SIDE_SOURCE)) };
     t->objective = masks(t) ? qkv_loss_masked_lm(&t->masking) : qkv_loss_language_model();
     t->has_objective = true;
     int64_t readable = qkv__readable_length(t->model, v->context);

@@ -137,8 +137,9 @@ static qkv_status add_pairs(const qkv_training *t, qkv_dataset *p, const qkv__pa
 {
     qkv_corpus_opts opts = reading_opts(t, held);
     opts.max_length = max_length;
-    qkv_status status = qkv_dataset_add_files(p, qkv_model_source_tokenizer(t->model), qkv_model_target_tokenizer(t->model),
-                                              f->at[0], second_file(f), &opts, read);
+    qkv_status status = qkv_dataset_add_files(p, qkv_model_tokenizer(t->model, QKV_SIDE_SOURCE),
+                                              qkv_model_tokenizer(t->model, QKV_SIDE_TARGET), f->at[0], second_file(f), &opts,
+                                              read);
     if (!status && (!held || t->o.v.valid.n)) note_left_out(t, f, read); /* what is held back was told with the rest */
     return status;
 }
@@ -393,7 +394,7 @@ static qkv_status fit_model(qkv_training *t, qkv_model *best)
     qkv__training_note(t, "length penalty %.2g: BLEU %.2f on %lld validation lines, %.2f without fitting",
                        (double)fit.length_penalty, fit.bleu, (long long)fit.lines, fit.usual_bleu);
     status = qkv_model_set_length_penalty(best, fit.length_penalty);
-    return status ? status : qkv_model_save(best, t->o.v.out);
+    return status ? status : qkv_model_save(best, t->o.v.out, NULL);
 }
 
 /* Of the best model, which is the folder's. What an earlier run of a finished training fitted counts for nothing, so that the
@@ -402,7 +403,7 @@ static qkv_status fit_length(qkv_training *t)
 {
     if (t->o.v.fit != FIT_LENGTH || !t->lines.n) return QKV_OK;
     float usual = qkv_model_get_info(t->model)->length_penalty;
-    qkv_model *best = qkv_model_load(t->o.v.out);
+    qkv_model *best = qkv_model_load(t->o.v.out, NULL);
     qkv_status status = best ? qkv_model_set_length_penalty(best, usual > 0 ? usual : 0) : qkv_error_status();
     if (!status) status = fit_model(t, best);
     qkv_model_free(best);

@@ -183,7 +183,7 @@ static qkv_status start_from(qkv_training *t, const qkv_model *from)
     tokenizers k = { 0 };
     qkv_config opts = *qkv_transformer_options(qkv_model_transformer(from));
     opts.size = sizeof opts;
-    bool has_two = qkv_model_target_tokenizer(from) != qkv_model_source_tokenizer(from);
+    bool has_two = qkv_model_tokenizer(from, QKV_SIDE_TARGET) != qkv_model_tokenizer(from, QKV_SIDE_SOURCE);
     set_free_options(t, &opts);
     qkv_status status = t->job->adjust(t, from, &opts);
     if (!status) status = load_folder(t->o.v.from, has_two && opts.encoder_layers && opts.decoder_layers, &k);
@@ -195,7 +195,7 @@ static qkv_status go_on_from_model(qkv_training *t)
 {
     qkv_status status = check_fixed_options(t);
     if (status) return status;
-    qkv_model *from = qkv_model_load(t->o.v.from);
+    qkv_model *from = qkv_model_load(t->o.v.from, NULL);
     if (!from) return qkv_error_status();
     status = start_from(t, from);
     qkv_model_free(from);

@@ -112,7 +112,8 @@ char *qkv__training_about(const qkv_training *t)
     if (x->unlabelled)
         json_object_set_new(json_object_get(all, "left_out"), "unlabelled", json_integer((json_int_t)x->unlabelled));
     if (t->labels.n) json_object_set_new(all, "classes", labels_json(t));
-    json_object_set_new(all, "vocabulary", json_integer(qkv_tokenizer_vocab_size(qkv_model_source_tokenizer(t->model))));
+    json_object_set_new(all, "vocabulary",
+                        json_integer(qkv_tokenizer_vocab_size(qkv_model_tokenizer(t->model, QKV_SIDE_SOURCE))));
     json_object_set_new(all, "parameters", json_integer((json_int_t)qkv_params_count(qkv_model_params(t->model))));
     /* Without these it would go on as another training. */
     bool ok = !json_object_set_new(all, "given", options_json(t, QKV__SET)) &&

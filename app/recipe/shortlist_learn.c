@@ -269,7 +269,7 @@ static void list_targets(const learner *x, bool is_shared, rated *all, qkv_short
 
 static qkv_shortlist *make_lists(const learner *x, const qkv_model *m)
 {
-    const qkv_tokenizer *source = qkv_model_source_tokenizer(m), *target = qkv_model_target_tokenizer(m);
+    const qkv_tokenizer *source = qkv_model_tokenizer(m, QKV_SIDE_SOURCE), *target = qkv_model_tokenizer(m, QKV_SIDE_TARGET);
     bool is_shared = x->sources == x->targets && source == target;
     int64_t ids = 0;
     for (int64_t i = 0; i < x->sources; i++) ids += 1 + qkv__min(x->o.likeliest, x->begins[i + 1] - x->begins[i]);

@@ -88,7 +88,7 @@ static void put_vocabulary(qkv__out *out, const qkv_model *m)
 {
     static const char *const kinds[] = { QKV__N("byte pairs"), QKV__N("words"), QKV__N("characters"), QKV__N("words"),
                                          QKV__N("tokens") }; /* in the order of qkv_token_kind */
-    const qkv_tokenizer *source = qkv_model_source_tokenizer(m), *target = qkv_model_target_tokenizer(m);
+    const qkv_tokenizer *source = qkv_model_tokenizer(m, QKV_SIDE_SOURCE), *target = qkv_model_tokenizer(m, QKV_SIDE_TARGET);
     put_row_name(out, QKV__N("vocabulary"));
     qkv__out_printf(out, qkv__translated("%d %s"), qkv_tokenizer_vocab_size(source),
                     qkv__translated(kinds[qkv_tokenizer_kind(source)]));

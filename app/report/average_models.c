@@ -102,7 +102,7 @@ static void keep_common_info(qkv_model *mean, const qkv_model *m)
 static qkv_status add_weights(const char *const *folders, int at, qkv_model *mean, double *sums)
 {
     int64_t n = qkv_params_block(qkv_model_params(mean));
-    qkv_model *m = qkv_model_load(folders[at]);
+    qkv_model *m = qkv_model_load(folders[at], NULL);
     if (!m) return qkv_error_status();
     const float *weights = qkv_params_data(qkv_model_params(m));
     qkv_status status = weights ? QKV_OK : qkv_error_status();
@@ -135,7 +135,7 @@ qkv_model *qkv_model_average(const char *const *folders, int n)
     bool are_there = folders && n > 0;
     for (int i = 0; are_there && i < n; i++) are_there = folders[i] != NULL;
     if (!are_there) return qkv__fail(QKV_USAGE, "average: at least one folder is needed"), NULL;
-    qkv_model *mean = qkv_model_load(folders[0]);
+    qkv_model *mean = qkv_model_load(folders[0], NULL);
     if (!mean || !average_into(mean, folders, n)) return mean;
     qkv_model_free(mean);
     return NULL;

@@ -89,8 +89,8 @@ static void put_found(qkv__out *out, const qkv_model *m, const float *row, const
                       const qkv_classified_opts *o)
 {
     qkv_problem problem = qkv_model_get_info(m)->problem;
-    if (problem == QKV_PROBLEM_NUMBER) put_number(out, (double)*row, o->json);
-    else if (problem == QKV_PROBLEM_SEVERAL_LABELS) put_several(out, m, row, order, classes, o);
+    if (problem == QKV_PROBLEM_REGRESSION) put_number(out, (double)*row, o->json);
+    else if (problem == QKV_PROBLEM_MULTILABEL) put_several(out, m, row, order, classes, o);
     else if (classes == 1) put_only_class(out, m, (double)*row, o->json);
     else put_classes(out, m, row, order, o->all || o->json ? classes : 1, o->json);
 }

@@ -246,10 +246,11 @@ qkv_status qkv_score_labelled(const qkv_model *m, const char *path, const qkv_cl
     labelled.numbers = 1;
     const char *learned = qkv_model_get_info(m)->label_separator;
     if (!labelled.separator || !*labelled.separator) labelled.separator = *learned ? learned : ",";
-    if (qkv_model_get_info(m)->problem == QKV_PROBLEM_NUMBER) labelled.separator = NULL; /* a text without a number is none */
+    if (qkv_model_get_info(m)->problem == QKV_PROBLEM_REGRESSION)
+        labelled.separator = NULL; /* a text without a number is none */
     o.labelled = &labelled;
     *out = (qkv_labelled_score){ .problem = qkv_model_get_info(m)->problem };
-    if (out->problem == QKV_PROBLEM_NUMBER) return score_numbers(m, path, &o, json, out, text);
-    if (out->problem == QKV_PROBLEM_SEVERAL_LABELS) return score_several(m, path, &o, json, out, text);
+    if (out->problem == QKV_PROBLEM_REGRESSION) return score_numbers(m, path, &o, json, out, text);
+    if (out->problem == QKV_PROBLEM_MULTILABEL) return score_several(m, path, &o, json, out, text);
     return qkv__fail(QKV_UNSUPPORTED, "%s: a text of this model has one label", call);
 }

@@ -80,7 +80,7 @@ static void put_heads(qkv__out *out, const qkv_config *o)
 
 static void put_tokenizer(qkv__out *out, const char *folder, const qkv_model *m)
 {
-    const qkv_tokenizer *source = qkv_model_source_tokenizer(m), *target = qkv_model_target_tokenizer(m);
+    const qkv_tokenizer *source = qkv_model_tokenizer(m, QKV_SIDE_SOURCE), *target = qkv_model_tokenizer(m, QKV_SIDE_TARGET);
     put_name(out, QKV__N("tokenizer"));
     if (!source) {
         qkv__out_printf(out, "%s", qkv__translated("none\n"));
@@ -97,7 +97,7 @@ static void put_tokenizer(qkv__out *out, const char *folder, const qkv_model *m)
 static void put_abilities(qkv__out *out, const qkv_model *m)
 {
     put_name(out, QKV__N("can"));
-    if (qkv_model_source_tokenizer(m)) put_ability_names(out, qkv_model_get_info(m)->can);
+    if (qkv_model_tokenizer(m, QKV_SIDE_SOURCE)) put_ability_names(out, qkv_model_get_info(m)->can);
     else
         qkv__out_printf(out, "%s",
                         qkv__translated("read ids; text needs tokenizer.json, vocab.txt, tokenizer.model, or vocab.json with "
@@ -200,7 +200,7 @@ static void put_text_or_null(qkv__json_writer *w, const char *key, const char *t
 
 static void put_tokenizer_json(qkv__json_writer *w, const char *folder, const qkv_model *m)
 {
-    const qkv_tokenizer *source = qkv_model_source_tokenizer(m), *target = qkv_model_target_tokenizer(m);
+    const qkv_tokenizer *source = qkv_model_tokenizer(m, QKV_SIDE_SOURCE), *target = qkv_model_tokenizer(m, QKV_SIDE_TARGET);
     if (!source) {
         qkv__json_put_null(w, "tokenizer");
         return;
@@ -253,7 +253,7 @@ static void put_info_json(qkv__out *out, const char *folder, const qkv_model *m)
 {
     const qkv_model_info *f = qkv_model_get_info(m);
     const qkv_config *o = qkv_transformer_options(qkv_model_transformer(m));
-    int can = qkv_model_source_tokenizer(m) ? f->can : 0;
+    int can = qkv_model_tokenizer(m, QKV_SIDE_SOURCE) ? f->can : 0;
     qkv__json_writer w = { .style = QKV__JSON_LINES };
     qkv__json_open_object(&w, NULL);
     qkv__json_put_text(&w, "architecture", f->family);

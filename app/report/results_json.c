@@ -63,7 +63,7 @@ static qkv_status put_translation(qkv__out *out, const qkv_model *m, const qkv_t
     qkv__out_json(out, x->text, x->length);
     qkv__out_printf(out, ", \"score\": %.17g, \"log_p\": %.17g, \"cut\": %s, ", x->score, x->log_p,
                     x->is_cut ? "true" : "false");
-    put_tokens(out, "tokens", qkv_model_target_tokenizer(m), x->ids, x->n_ids);
+    put_tokens(out, "tokens", qkv_model_tokenizer(m, QKV_SIDE_TARGET), x->ids, x->n_ids);
     qkv_status status = with_attention ? put_cross(out, t, i, k) : QKV_OK;
     qkv__out_printf(out, "}");
     return status;
@@ -77,7 +77,7 @@ qkv_status qkv_translations_json(const qkv_model *m, const qkv_translations *t, 
     int64_t own = t->n_source[i] - t->source_around;
     qkv_status status = QKV_OK;
     qkv__out_printf(&text, "{");
-    put_tokens(&text, "source_tokens", qkv_model_source_tokenizer(m), t->source_ids[i], own > 0 ? own : 0);
+    put_tokens(&text, "source_tokens", qkv_model_tokenizer(m, QKV_SIDE_SOURCE), t->source_ids[i], own > 0 ? own : 0);
     qkv__out_printf(&text, ", \"translations\": [");
     for (int k = 0; k < t->n_best && !status; k++)
         if (t->best[i * t->n_best + k].n_ids >= 0) status = put_translation(&text, m, t, i, k, with_attention);
@@ -97,7 +97,7 @@ qkv_status qkv_generated_json(const qkv_model *m, const qkv_generated *g, qkv_bu
     qkv__out_printf(&text, "{\"text\": ");
     qkv__out_json(&text, g->text.data, g->text.length);
     qkv__out_printf(&text, ", ");
-    put_tokens(&text, "tokens", qkv_model_target_tokenizer(m), g->ids, g->n);
+    put_tokens(&text, "tokens", qkv_model_tokenizer(m, QKV_SIDE_TARGET), g->ids, g->n);
     qkv__out_printf(&text, ", \"ids\": [");
     for (int64_t i = 0; i < g->n; i++) qkv__out_printf(&text, "%s%d", i ? ", " : "", g->ids[i]);
     qkv__out_printf(&text, "], \"log_p\": [");

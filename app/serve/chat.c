@@ -25,7 +25,8 @@ static qkv_status encode_prompt_text(const qkv__served *s, const qkv_buffer *tex
     qkv_ids ids = { 0 };
     qkv_encode_opts o = QKV_OPTS(qkv_encode_opts);
     o.specials = 1;
-    qkv_status status = qkv_tokenizer_encode(qkv_model_target_tokenizer(s->model), text->data, text->length, &o, &ids);
+    qkv_status status = qkv_tokenizer_encode(qkv_model_tokenizer(s->model, QKV_SIDE_TARGET), text->data, text->length, &o,
+                                             &ids);
     if (!status && !ids.n) status = qkv__fail(QKV_USAGE, "the chat template writes nothing for these messages");
     if (!status) status = qkv__grow((void **)&p->ids, &p->bytes, ids.n * sizeof *p->ids);
     if (!status) {

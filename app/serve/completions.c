@@ -170,8 +170,8 @@ static const char *finish_word(qkv_finish finish) { return finish == QKV_FINISH_
 static void put_log_p(completion *c, qkv__json *j, int64_t to)
 {
     if (!c->echo && c->told < c->made.n_prompt) c->told = c->made.n_prompt;
-    (c->is_chat ? qkv__put_chat_logprobs : qkv__put_logprobs)(j, &c->logprobs, qkv_model_target_tokenizer(c->served->model),
-                                                              &c->made, c->opts.n_top, c->told, to);
+    (c->is_chat ? qkv__put_chat_logprobs : qkv__put_logprobs)(
+        j, &c->logprobs, qkv_model_tokenizer(c->served->model, QKV_SIDE_TARGET), &c->made, c->opts.n_top, c->told, to);
     c->told = to;
 }
 
@@ -217,7 +217,8 @@ static qkv_status find_echo(completion *c)
     qkv_buffer bytes = { 0 };
     qkv__buffer_clear(&c->echoed);
     if (!p->ids) return qkv__buffer_put(&c->echoed, p->text, p->length);
-    qkv_status status = qkv_tokenizer_decode(qkv_model_target_tokenizer(c->served->model), p->ids, (size_t)p->n_ids, 0, &bytes);
+    qkv_status status = qkv_tokenizer_decode(qkv_model_tokenizer(c->served->model, QKV_SIDE_TARGET), p->ids, (size_t)p->n_ids,
+                                             0, &bytes);
     if (!status) status = qkv_utf8_repair(bytes.data, bytes.length, &c->echoed);
     qkv_buffer_free(&bytes);
     return status;

@@ -183,11 +183,11 @@ static qkv_status put_model_file(packing *p, const char *folder, const char *nam
 /* Loading it tells what is wrong with it, and gives what is written in 8 bits. */
 static qkv_status check_model(const packing *p, const char *folder)
 {
-    const qkv_load_opts opts = { .weights = p->bits == 8 ? QKV_WEIGHTS_INT8 : QKV_WEIGHTS_AS_STORED };
-    qkv_model *m = qkv_model_load_with(folder, &opts);
+    const qkv_load_opts opts = { .dtype = p->bits == 8 ? QKV_DTYPE_INT8 : QKV_DTYPE_STORED };
+    qkv_model *m = qkv_model_load(folder, &opts);
     qkv_status status = m ? QKV_OK : qkv_error_status();
-    if (!status && !qkv_model_source_tokenizer(m)) status = qkv__refuse_without_tokenizer(m, "page");
-    if (!status && p->bits == 8) status = qkv_model_save(m, p->made);
+    if (!status && !qkv_model_tokenizer(m, QKV_SIDE_SOURCE)) status = qkv__refuse_without_tokenizer(m, "page");
+    if (!status && p->bits == 8) status = qkv_model_save(m, p->made, NULL);
     qkv_model_free(m);
     return status;
 }

@@ -31,7 +31,7 @@ typedef struct qkv_page_opts {
 
 /* Writes the live page with the model of a folder and the engine in it: a file that works from disk, computes in the browser and
  * asks nothing of anyone. docs/engine.md. USAGE for NULL, other bits, a model without tokenizer; FORMAT for an engine that is not
- * gzip; LIMIT for more than QKV_PAGE_BYTES; IO; MEMORY; and the errors of qkv_model_load_with(). */
+ * gzip; LIMIT for more than QKV_PAGE_BYTES; IO; MEMORY; and the errors of qkv_model_load(). */
 QKV_API qkv_status qkv_page_write(const char *path, const char *folder, const qkv_page_opts *opts);
 
 /* ---- the server ---- */

@@ -43,7 +43,7 @@ static void free_served(qkv__served *x)
 
 qkv_status qkv__served_new(const qkv_server *s, const qkv_model *m, qkv_model *own, qkv__served **out)
 {
-    qkv_status status = qkv_model_source_tokenizer(m) ? QKV_OK : qkv__refuse_without_tokenizer(m, "serve");
+    qkv_status status = qkv_model_tokenizer(m, QKV_SIDE_SOURCE) ? QKV_OK : qkv__refuse_without_tokenizer(m, "serve");
     *out = NULL;
     qkv__served *x = status ? NULL : qkv__alloc_zero(sizeof *x);
     if (!x) {
@@ -133,7 +133,7 @@ static void load_again(qkv_server *s, uint64_t files)
 {
     qkv__reload *r = &s->reload;
     qkv__served *x = NULL;
-    qkv_model *m = qkv_model_load_with(s->folder, &r->opts);
+    qkv_model *m = qkv_model_load(s->folder, &r->opts);
     qkv_status status = m ? qkv__served_new(s, m, m, &x) : qkv_error_status();
     if (fingerprint(s->folder) != files) { /* they changed meanwhile: the next look tries again */
         qkv__served_leave(s, x);

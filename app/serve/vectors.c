@@ -127,7 +127,7 @@ static qkv_status embed_texts(const qkv_model *m, const qkv_texts *texts, const 
 static qkv_status encode_slice(const qkv__request *r, embeddings *e, int64_t from, int64_t n, const int32_t **ids,
                                int64_t *n_ids)
 {
-    const qkv_tokenizer *t = qkv_model_source_tokenizer(r->served->model);
+    const qkv_tokenizer *t = qkv_model_tokenizer(r->served->model, QKV_SIDE_SOURCE);
     size_t used = 0, at[SLICE];
     qkv_status status = QKV_OK;
     for (int64_t i = 0; i < n && !status; i++) {

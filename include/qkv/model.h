@@ -167,31 +167,30 @@ typedef struct qkv_model qkv_model;
  * it. */
 QKV_API qkv_model *qkv_model_new(const qkv_config *opts, uint64_t seed);
 
-/* Reads a folder. Weights are mapped, not read: those of float32 stay in their files as long as the model lives, see
- * qkv_params_materialize(); the files may be replaced meanwhile, but not cut. NULL on error: IO, which for a path
- * that is no model's folder says what it is instead; FORMAT for a config.json that is not JSON, lacks a key, has one of
- * another type or (in ours) one that is unknown, or weights that do not fit it, each named; UNSUPPORTED for
- * another model_type, a value of a key that the Transformer here does not have, a tensor of a type other than F64, F32, F16
- * and BF16, and for weights of other kinds or a pytorch_model.bin that would run something; LIMIT; MEMORY. You own it. */
-QKV_API qkv_model *qkv_model_load(const char *folder);
-
 /* How the matrices of a model are kept: as its files have them, or in 8 or 4 bits with scales, made here. Biases, norms and
  * positions stay float32; of INT4 the tables of tokens and what is before a softmax have 8 bits. A product then takes its
  * activations in 8 bits too: see docs/published.md. Its bits are the same on every instruction set.
  * BF16: rounded to the nearest bfloat16, unless the files have them so. On the instruction sets "amx" and "avx512_bf16" a
  * product rounds its activations too, and sums in an order of that set; on others they stay float32: three classes of bits. */
-typedef enum qkv_weights { QKV_WEIGHTS_AS_STORED, QKV_WEIGHTS_INT8, QKV_WEIGHTS_INT4, QKV_WEIGHTS_BF16 } qkv_weights;
+typedef enum qkv_dtype { QKV_DTYPE_STORED, QKV_DTYPE_INT8, QKV_DTYPE_INT4, QKV_DTYPE_BF16 } qkv_dtype;
 
 typedef struct qkv_load_opts {
     size_t size; /* sizeof(qkv_load_opts): QKV_OPTS() sets it */
-    qkv_weights weights;
+    qkv_dtype dtype;
     int in_memory; /* read the weights, do not map them: the files may then change in any way while the model lives */
 } qkv_load_opts;
 
-/* qkv_model_load() with options; NULL: none. A model in 8 or 4 bits can be run and saved, which writes a folder that is loaded
- * without converting anything; it cannot be trained or averaged (UNSUPPORTED). UNSUPPORTED for a folder whose weights are kept
- * in other bits than are asked for, NUMERIC for a weight that so few bits cannot hold, USAGE for no such weights. */
-QKV_API qkv_model *qkv_model_load_with(const char *folder, const qkv_load_opts *opts);
+/* Reads a folder. Weights are mapped, not read: those of float32 stay in their files as long as the model lives, see
+ * qkv_params_materialize(); the files may be replaced meanwhile, but not cut. NULL on error: IO, which for a path
+ * that is no model's folder says what it is instead; FORMAT for a config.json that is not JSON, lacks a key, has one of
+ * another type or (in ours) one that is unknown, or weights that do not fit it, each named; UNSUPPORTED for
+ * another model_type, a value of a key that the Transformer here does not have, a tensor of a type other than F64, F32, F16
+ * and BF16, and for weights of other kinds or a pytorch_model.bin that would run something; LIMIT; MEMORY.
+ *
+ * A model in 8 or 4 bits can be run and saved, which writes a folder that is loaded without converting anything; it cannot be
+ * trained or averaged (UNSUPPORTED). UNSUPPORTED for a folder whose weights are kept in other bits than are asked for, NUMERIC for
+ * a weight that so few bits cannot hold, USAGE for an unknown dtype. NULL opts means all zero. You own the model. */
+QKV_API qkv_model *qkv_model_load(const char *folder, const qkv_load_opts *opts);
 
 QKV_API void qkv_model_free(qkv_model *m);
 
@@ -204,37 +203,37 @@ QKV_API qkv_model *qkv_model_adapt(const qkv_model *m, const qkv_config *opts, u
 /* Writes its files as its family has them, each whole or not at all; makes the folder if it is not there. m does not change:
  * its weights are read where they lie. Files of a tokenizer that is not written anew are copied from the folder m was loaded
  * from. Matrices in 8 or 4 bits are written so, other weights as float32. NUMERIC for a weight that is not finite, IO when that
- * folder is gone: then nothing was written; IO, MEMORY. */
-QKV_API qkv_status qkv_model_save(const qkv_model *m, const char *folder);
+ * folder is gone: then nothing was written; IO, MEMORY.
+ *
+ * family: NULL for its own; else the files are those that programs of that family read, or of "qkv". Loaded again, the weights
+ * have the same bits; words that were learned without the head that the family has get one that lets everything through, and the
+ * same logits but for rounding. UNSUPPORTED for another family, and for options that the family does not have: the sentence
+ * says which. */
+QKV_API qkv_status qkv_model_save(const qkv_model *m, const char *folder, const char *family);
 
-/* The same as another family, or "qkv". Loaded again, its weights have the same bits; words that were learned without the head
- * that the family has get one that lets everything through, and the same logits but for rounding. UNSUPPORTED for another
- * family, and for options that the family does not have: the sentence says which. */
-QKV_API qkv_status qkv_model_save_as(const qkv_model *m, const char *folder, const char *family);
+typedef enum qkv_side { QKV_SIDE_SOURCE, QKV_SIDE_TARGET } qkv_side; /* what the encoder reads; what the decoder does */
 
 /* Gives m its tokenizers, which it owns from then on; target is NULL when the model has one vocabulary. They are saved and
  * loaded with it. USAGE, and they stay yours, when one has more tokens than the model's vocabulary, or the target is
  * missing where the model has two vocabularies. A target may also be given for one vocabulary that two tokenizers share. The
- * getters give NULL for a model without text; without a target both give the same. */
+ * getter gives NULL for a model without text and for an unknown side; without a target both sides give the same. */
 QKV_API qkv_status qkv_model_set_tokenizers(qkv_model *m, qkv_tokenizer *source, qkv_tokenizer *target);
-QKV_API const qkv_tokenizer *qkv_model_source_tokenizer(const qkv_model *m);
-QKV_API const qkv_tokenizer *qkv_model_target_tokenizer(const qkv_model *m);
-
-/* The names of its classes, copied; they are saved and loaded with it. USAGE when there are not as many as classes, or one is
- * empty or not UTF-8; MEMORY. The getter gives NULL for a model without names or a number out of range. */
-QKV_API qkv_status qkv_model_set_labels(qkv_model *m, const char *const *names, int64_t n);
-QKV_API const char *qkv_model_label(const qkv_model *m, int64_t i);
+QKV_API const qkv_tokenizer *qkv_model_tokenizer(const qkv_model *m, qkv_side side);
 
 /* What the numbers of a classifier stand for: "problem_type" of config.json. */
 typedef enum qkv_problem {
-    QKV_PROBLEM_ONE_LABEL,      /* a text has one of the labels: softmax */
-    QKV_PROBLEM_SEVERAL_LABELS, /* each of the labels by itself: sigmoid ("multi_label_classification") */
-    QKV_PROBLEM_NUMBER          /* one number ("regression") */
+    QKV_PROBLEM_CLASSIFICATION, /* a text has one of the labels: softmax */
+    QKV_PROBLEM_MULTILABEL,     /* each of the labels by itself: sigmoid ("multi_label_classification") */
+    QKV_PROBLEM_REGRESSION      /* one number ("regression") */
 } qkv_problem;
 
-/* Sets it; it is saved and loaded with m, see qkv_model_info. USAGE for a model without classes, another number, and a number
- * where there are several classes. */
-QKV_API qkv_status qkv_model_set_problem(qkv_model *m, qkv_problem problem);
+/* Sets the names of its classes, copied, what they are of, and what stands between several labels of a text in its data; all is
+ * saved and loaded with it. n is the number of classes, or 0: they have no names. separator: up to 15 bytes; NULL: not known. USAGE
+ * for a model without classes, another number of names, one that is empty, not UTF-8, or has a TAB or a line end, an unknown
+ * problem, and a regression of several classes; MEMORY. */
+QKV_API qkv_status qkv_model_set_labels(qkv_model *m, const char *const *names, int64_t n, qkv_problem problem,
+                                        const char *separator);
+QKV_API const char *qkv_model_label(const qkv_model *m, int64_t i); /* NULL without names, and out of range */
 
 /* ---- what is known of a model ---- */
 typedef enum qkv_ability {
@@ -319,8 +318,6 @@ typedef struct qkv_special_tokens {
  * decoder behind one without start or end, and for a translator of ours without padding, or with an end that is not the same
  * id in the tokenizers of source and target. */
 QKV_API qkv_status qkv_model_special_tokens(const qkv_model *m, qkv_special_tokens *out);
-
-typedef enum qkv_side { QKV_SIDE_SOURCE, QKV_SIDE_TARGET } qkv_side; /* what the encoder reads; what the decoder does */
 
 /* The ids of a text as one side of m reads it, for qkv_transformer_encode() and qkv_transformer_decode(): of a translator the
  * source with its end and the target with its start, of a published model with what its tokenizer and its files put around a

@@ -53,7 +53,7 @@ static uint64_t hash_spellings(uint64_t h, const qkv_tokenizer *t)
 
 uint64_t qkv__tokenizers_fingerprint(const qkv_model *m)
 {
-    const qkv_tokenizer *source = qkv_model_source_tokenizer(m), *target = qkv_model_target_tokenizer(m);
+    const qkv_tokenizer *source = qkv_model_tokenizer(m, QKV_SIDE_SOURCE), *target = qkv_model_tokenizer(m, QKV_SIDE_TARGET);
     if (!source) return 0;
     uint64_t h = hash_spellings(0xcbf29ce484222325u, source);
     if (target && target != source) h = hash_spellings(h, target);

@@ -62,8 +62,8 @@ static qkv_status resolve_attend_options(job *j, given source, given target)
 {
     j->transformer = qkv_model_transformer(j->m);
     j->t = qkv_transformer_options(j->transformer);
-    j->source = qkv_model_source_tokenizer(j->m);
-    j->target = qkv_model_target_tokenizer(j->m);
+    j->source = qkv_model_tokenizer(j->m, QKV_SIDE_SOURCE);
+    j->target = qkv_model_tokenizer(j->m, QKV_SIDE_TARGET);
     if (!j->source) return qkv__refuse_without_tokenizer(j->m, "attend");
     if (!j->o.max_bytes) j->o.max_bytes = DEFAULT_BYTES;
     qkv_status status = check_target(j, target);

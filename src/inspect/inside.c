@@ -17,7 +17,7 @@ qkv_status qkv__inside_read(const char *call, const qkv_model *m, const qkv_atte
     if (!o->encoder_layers != !a->layers[QKV_ATTENTION_ENCODER] || !o->decoder_layers != !a->layers[QKV_ATTENTION_DECODER])
         return qkv__fail(QKV_USAGE, "%s: the capture is of a model of another kind", call);
     in->stack = o->decoder_layers ? QKV__DECODER : QKV__ENCODER;
-    in->tokenizer = o->decoder_layers ? qkv_model_target_tokenizer(m) : qkv_model_source_tokenizer(m);
+    in->tokenizer = o->decoder_layers ? qkv_model_tokenizer(m, QKV_SIDE_TARGET) : qkv_model_tokenizer(m, QKV_SIDE_SOURCE);
     in->source = w->source.ids;
     in->n_source = o->encoder_layers ? w->source.n : 0;
     in->read = w->target.ids;

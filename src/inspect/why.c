@@ -476,7 +476,8 @@ typedef struct why_names {
 static const char *name_of_token(why_names *w, int s, int64_t i)
 {
     bool is_source = s == QKV__ENCODER;
-    const qkv_tokenizer *t = is_source ? qkv_model_source_tokenizer(w->m) : qkv_model_target_tokenizer(w->m);
+    const qkv_tokenizer *t = is_source ? qkv_model_tokenizer(w->m, QKV_SIDE_SOURCE)
+                                       : qkv_model_tokenizer(w->m, QKV_SIDE_TARGET);
     return qkv__inside_name(&w->arena, is_source ? &w->a->source : &w->a->read, t, is_source ? w->in.source : w->in.read,
                             is_source ? w->in.n_source : w->in.n_read, i);
 }

@@ -186,7 +186,7 @@ qkv_model_info qkv__exported_info(const qkv_model *m, int32_t *end)
 {
     qkv_model_info info = *qkv_model_get_info(m);
     if (!qkv__info_is_published(&info)) info.length_penalty = 0;
-    const qkv_tokenizer *t = qkv_model_target_tokenizer(m);
+    const qkv_tokenizer *t = qkv_model_tokenizer(m, QKV_SIDE_TARGET);
     *end = qkv_tokenizer_id(t, QKV_SPECIAL_END);
     if (info.begin < 0) info.begin = qkv_tokenizer_id(t, QKV_SPECIAL_START);
     if (info.pad < 0) info.pad = qkv_tokenizer_id(t, QKV_SPECIAL_PAD);
@@ -214,7 +214,7 @@ static qkv_status export_generation(const qkv_model *m, const char *folder)
 qkv_status qkv__export_folder(const qkv_model *m, const char *folder)
 {
     qkv_status status = QKV_OK;
-    const qkv_tokenizer *source = qkv_model_source_tokenizer(m), *target = qkv_model_target_tokenizer(m);
+    const qkv_tokenizer *source = qkv_model_tokenizer(m, QKV_SIDE_SOURCE), *target = qkv_model_tokenizer(m, QKV_SIDE_TARGET);
     int decodes = qkv_model_get_info(m)->can & (QKV_CAN_TRANSLATE | QKV_CAN_GENERATE);
     if (is_trained_here(source) && is_trained_here(target)) status = export_tokenizers(m, folder);
     if (!status && decodes) status = export_generation(m, folder);

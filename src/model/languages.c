@@ -74,7 +74,7 @@ static qkv_status refuse_language(const qkv_tokenizer *t, const char *which, con
 
 qkv__coding qkv__language_coding(const qkv_model *m)
 {
-    const qkv_tokenizer *t = qkv_model_target_tokenizer(m);
+    const qkv_tokenizer *t = qkv_model_tokenizer(m, QKV_SIDE_TARGET);
     int n = 0, n_arrows = 0;
     for (int32_t id = 0; id < qkv_tokenizer_vocab_size(t); id++) {
         const form f = language_form(t, id);

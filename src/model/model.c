@@ -233,50 +233,39 @@ qkv_status qkv_model_set_tokenizers(qkv_model *m, qkv_tokenizer *source, qkv_tok
     return QKV_OK;
 }
 
-const qkv_tokenizer *qkv_model_source_tokenizer(const qkv_model *m) { return m ? m->tokenizer : NULL; }
-
-const qkv_tokenizer *qkv_model_target_tokenizer(const qkv_model *m)
+const qkv_tokenizer *qkv_model_tokenizer(const qkv_model *m, qkv_side side)
 {
-    return m && m->target_tokenizer ? m->target_tokenizer : qkv_model_source_tokenizer(m);
+    if (!m || (unsigned)side > QKV_SIDE_TARGET) return NULL;
+    return side == QKV_SIDE_TARGET && m->target_tokenizer ? m->target_tokenizer : m->tokenizer;
 }
 
 /* ---- labels ---- */
 
-qkv_status qkv_model_set_labels(qkv_model *m, const char *const *names, int64_t n)
+qkv_status qkv_model_set_labels(qkv_model *m, const char *const *names, int64_t n, qkv_problem problem, const char *separator)
 {
-    const qkv_config *o = m ? qkv_transformer_options(m->transformer) : NULL;
-    if (!o || n < 0 || (n && !names) || m->is_touched)
+    int64_t classes = m ? qkv_transformer_options(m->transformer)->classes : 0;
+    if (!m || n < 0 || (n && !names) || m->is_touched)
         return qkv__fail(QKV_USAGE, "a model, which is not another with changes, and names are needed");
-    if (n != o->classes)
-        return qkv__fail(QKV_USAGE, "%lld labels for a model of %lld classes", (long long)n, (long long)o->classes);
+    if (!classes || (n && n != classes))
+        return qkv__fail(QKV_USAGE, "%lld labels for a model of %lld classes", (long long)n, (long long)classes);
+    if ((unsigned)problem > QKV_PROBLEM_REGRESSION || (problem == QKV_PROBLEM_REGRESSION && classes > 1))
+        return qkv__fail(QKV_USAGE, "a classifier is needed, and for numbers one with a single output");
+    if (separator && strlen(separator) >= sizeof m->info.label_separator)
+        return qkv__fail(QKV_USAGE, "a label's separator has at most %zu bytes", sizeof m->info.label_separator - 1);
     for (int64_t i = 0; i < n; i++)
         if (!names[i] || !*names[i] || strpbrk(names[i], "\t\r\n") ||
             qkv_utf8_valid(names[i], strlen(names[i])) < strlen(names[i]))
             return qkv__fail(QKV_USAGE, "label %lld is empty, not UTF-8, or has a TAB or newline", (long long)i);
-    return qkv__labels_copy(&m->labels, names, n);
+    qkv_status status = qkv__labels_copy(&m->labels, names, n);
+    if (status) return status;
+    m->info.problem = problem;
+    strcpy(m->info.label_separator, separator ? separator : "");
+    return QKV_OK;
 }
 
 const char *qkv_model_label(const qkv_model *m, int64_t i)
 {
     return m && i >= 0 && i < m->labels.n ? m->labels.names[i] : NULL;
-}
-
-qkv_status qkv_model_set_problem(qkv_model *m, qkv_problem problem)
-{
-    int64_t classes = m ? qkv_transformer_options(m->transformer)->classes : 0;
-    bool is_known = problem >= QKV_PROBLEM_ONE_LABEL && problem <= QKV_PROBLEM_NUMBER;
-    if (!classes || !is_known || (problem == QKV_PROBLEM_NUMBER && classes > 1))
-        return qkv__fail(QKV_USAGE, "a classifier is needed, and for numbers one with a single output");
-    m->info.problem = problem;
-    return QKV_OK;
-}
-
-qkv_status qkv__model_set_separator(qkv_model *m, const char *separator)
-{
-    if (strlen(separator) >= sizeof m->info.label_separator)
-        return qkv__fail(QKV_USAGE, "a label's separator has at most %zu bytes", sizeof m->info.label_separator - 1);
-    strcpy(m->info.label_separator, separator);
-    return QKV_OK;
 }
 
 /* ---- the folder ---- */
@@ -458,18 +447,13 @@ static qkv_status make_of(qkv_model *m, loading *l, const char *path)
     return load_tokenizers(m, path);
 }
 
-static int bits_wanted(qkv_weights kind)
-{
-    static const int bits[] = { [QKV_WEIGHTS_INT8] = 8, [QKV_WEIGHTS_INT4] = 4, [QKV_WEIGHTS_BF16] = 16 };
-    return bits[kind];
-}
-
-qkv_model *qkv_model_load_with(const char *path, const qkv_load_opts *given)
+qkv_model *qkv_model_load(const char *path, const qkv_load_opts *given)
 {
     qkv_load_opts own, *o = &own;
     if (QKV__READ_OPTIONS(o, in_memory, given, "model")) return NULL;
-    if ((unsigned)o->weights > QKV_WEIGHTS_BF16) return qkv__fail(QKV_USAGE, "model: there are no such weights"), NULL;
-    loading l = { .wanted = bits_wanted(o->weights), .in_memory = o->in_memory };
+    if ((unsigned)o->dtype > QKV_DTYPE_BF16) return qkv__fail(QKV_USAGE, "model: there are no such weights"), NULL;
+    static const int bits[] = { [QKV_DTYPE_INT8] = 8, [QKV_DTYPE_INT4] = 4, [QKV_DTYPE_BF16] = 16 };
+    loading l = { .wanted = bits[o->dtype], .in_memory = o->in_memory };
     qkv_model *m = read_folder(path, &l) ? NULL : qkv__alloc_zero(sizeof *m);
     if (m && make_of(m, &l, path)) {
         qkv_model_free(m);
@@ -478,8 +462,6 @@ qkv_model *qkv_model_load_with(const char *path, const qkv_load_opts *given)
     free_loading(&l);
     return m;
 }
-
-qkv_model *qkv_model_load(const char *path) { return qkv_model_load_with(path, NULL); }
 
 qkv_status qkv_model_check_files(const qkv_model *m)
 {
@@ -554,12 +536,6 @@ static qkv_status save_as(const qkv_model *m, const char *path, const qkv__famil
     return qkv__config_write(f.config, o, &m->labels, &m->info, qkv__params_bits(m->params));
 }
 
-qkv_status qkv_model_save(const qkv_model *m, const char *path)
-{
-    if (!m) return qkv__fail(QKV_USAGE, "model: there is none to save");
-    return save_as(m, path, m->family, false);
-}
-
 /* The model with a head that lets everything through, for words that were learned without one; NULL: as it is. */
 static qkv_model *with_head(const qkv_model *m, const qkv__family *family)
 {
@@ -622,9 +598,10 @@ static qkv_status check_start(const qkv_model *m)
                      m->family->type);
 }
 
-qkv_status qkv_model_save_as(const qkv_model *m, const char *path, const char *type)
+qkv_status qkv_model_save(const qkv_model *m, const char *path, const char *type)
 {
-    if (!m || !type) return qkv__fail(QKV_USAGE, "model: a model and the name of a family are needed");
+    if (!m) return qkv__fail(QKV_USAGE, "model: there is none to save");
+    if (!type) return save_as(m, path, m->family, false);
     const qkv__family *family = qkv__family_find(type);
     if (!family && strcmp(type, QKV__OWN_TYPE))
         return qkv__fail(QKV_UNSUPPORTED, "there is no family \"%.60s\": there are %s", type, qkv__family_names());

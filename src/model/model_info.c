@@ -343,13 +343,13 @@ qkv_status qkv__problem_read(const qkv__published *p, int64_t classes, qkv_model
     const qkv__json_value *separator = qkv__get(p, QKV__SEPARATOR);
     const char *word = qkv__json_text(qkv__get(p, QKV__PROBLEM));
     int i = 0;
-    while (word && i <= QKV_PROBLEM_NUMBER && strcmp(word, problems[i])) i++;
-    if (i > QKV_PROBLEM_NUMBER) return qkv__unsupported(p, QKV__PROBLEM, "multi_label_classification or regression");
-    if (i == QKV_PROBLEM_NUMBER && classes > 1)
+    while (word && i <= QKV_PROBLEM_REGRESSION && strcmp(word, problems[i])) i++;
+    if (i > QKV_PROBLEM_REGRESSION) return qkv__unsupported(p, QKV__PROBLEM, "multi_label_classification or regression");
+    if (i == QKV_PROBLEM_REGRESSION && classes > 1)
         return qkv__fail(QKV_UNSUPPORTED, "%s: key \"%s\": a regression of %lld numbers; expected one", p->path, QKV__PROBLEM,
                          (long long)classes);
     info->problem = (qkv_problem)i;
-    if (!separator || i != QKV_PROBLEM_SEVERAL_LABELS) return QKV_OK;
+    if (!separator || i != QKV_PROBLEM_MULTILABEL) return QKV_OK;
     size_t length = qkv__json_length(separator);
     if (!length || length >= sizeof info->label_separator)
         return qkv__fail(QKV_FORMAT, "%s: key \"%s\": expected a text of 1 to %zu bytes", p->path, QKV__SEPARATOR,
@@ -360,7 +360,7 @@ qkv_status qkv__problem_read(const qkv__published *p, int64_t classes, qkv_model
 
 void qkv__problem_write(const qkv_model_info *info, qkv__json_writer *w)
 {
-    if (info->problem == QKV_PROBLEM_SEVERAL_LABELS && *info->label_separator)
+    if (info->problem == QKV_PROBLEM_MULTILABEL && *info->label_separator)
         qkv__json_put_text(w, QKV__SEPARATOR, info->label_separator);
     if (info->problem) qkv__json_put_text(w, QKV__PROBLEM, problems[info->problem]);
 }

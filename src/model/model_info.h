@@ -59,9 +59,6 @@ qkv_status qkv__labels_read(const qkv__published *p, const qkv_config *o, qkv__l
 qkv_status qkv__problem_read(const qkv__published *p, int64_t classes, qkv_model_info *info);
 void qkv__problem_write(const qkv_model_info *info, qkv__json_writer *w);
 
-/* Of a classifier of several labels; "" for none. USAGE for one that does not fit into qkv_model_info. */
-qkv_status qkv__model_set_separator(qkv_model *m, const char *separator);
-
 /* Adds what config.json has of them. */
 void qkv__model_info_write(const qkv_model_info *info, qkv__json_writer *w);
 

@@ -55,7 +55,8 @@ qkv_status qkv_model_tokenize(const qkv_model *m, qkv_side side, const char *tex
     frame f = { -1, -1, false };
     if (!m || !out || (side != QKV_SIDE_SOURCE && side != QKV_SIDE_TARGET))
         return qkv__fail(QKV_USAGE, "read side: a model, a side and a place for the ids are needed");
-    const qkv_tokenizer *t = side == QKV_SIDE_SOURCE ? qkv_model_source_tokenizer(m) : qkv_model_target_tokenizer(m);
+    const qkv_tokenizer *t = side == QKV_SIDE_SOURCE ? qkv_model_tokenizer(m, QKV_SIDE_SOURCE)
+                                                     : qkv_model_tokenizer(m, QKV_SIDE_TARGET);
     out->n = out->second = 0;
     if (!t) return qkv__refuse_without_tokenizer(m, NULL);
     qkv_status status = raw ? QKV_OK : find_frame(m, side, &f);

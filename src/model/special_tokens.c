@@ -180,8 +180,8 @@ qkv_status qkv__refuse_without_tokenizer(const qkv_model *m, const char *job)
 qkv_status qkv__special_tokens_of(const qkv_model *m, qkv__special_tokens *f)
 {
     *f = (qkv__special_tokens){ .t = qkv_transformer_options(qkv_model_transformer(m)),
-                                .source = qkv_model_source_tokenizer(m),
-                                .target = qkv_model_target_tokenizer(m),
+                                .source = qkv_model_tokenizer(m, QKV_SIDE_SOURCE),
+                                .target = qkv_model_tokenizer(m, QKV_SIDE_TARGET),
                                 .info = qkv_model_get_info(m) };
     if (!m || !f->source) return qkv__refuse_without_tokenizer(m, NULL);
     f->is_published = qkv__info_is_published(f->info) || is_of_others(f);

@@ -73,7 +73,7 @@ static qkv_status begin_chat(qkv_chat *c, const qkv_model *m)
     const qkv_config *t = qkv_transformer_options(qkv_model_transformer(m));
     if (!t || t->encoder_layers || !t->decoder_layers)
         return qkv__fail(QKV_USAGE, "chat: the model must be a language model: a decoder alone");
-    if (!qkv_model_target_tokenizer(m)) return qkv__refuse_without_tokenizer(m, "chat");
+    if (!qkv_model_tokenizer(m, QKV_SIDE_TARGET)) return qkv__refuse_without_tokenizer(m, "chat");
     if (c->o.context < 0) return qkv__fail(QKV_USAGE, "chat: a context of %lld tokens", (long long)c->o.context);
     const int64_t positions = qkv_transformer_max_positions(t), said = qkv_model_get_info(m)->context;
     const int64_t most = positions && (!said || positions < said) ? positions : said;
@@ -283,7 +283,7 @@ static qkv_status encode_text(const qkv_chat *c, const char *text, size_t length
 {
     qkv_encode_opts o = QKV_OPTS(qkv_encode_opts);
     o.specials = 1;
-    return qkv_tokenizer_encode(qkv_model_target_tokenizer(c->model), text, length, &o, out);
+    return qkv_tokenizer_encode(qkv_model_tokenizer(c->model, QKV_SIDE_TARGET), text, length, &o, out);
 }
 
 /* What is known keeps its ids where the text goes on behind it with a special token: no other token could reach across. */
@@ -293,7 +293,7 @@ static qkv_status encode_chat_prompt(qkv_chat *c)
     const bool goes_on = known && c->prompt.length > known && !memcmp(c->prompt.data, c->known.data, known);
     qkv_status status = goes_on ? encode_text(c, c->prompt.data + known, c->prompt.length - known, &c->rest) : QKV_OK;
     if (status) return status;
-    if (!goes_on || !c->rest.n || !qkv_tokenizer_is_special(qkv_model_target_tokenizer(c->model), c->rest.ids[0]))
+    if (!goes_on || !c->rest.n || !qkv_tokenizer_is_special(qkv_model_tokenizer(c->model, QKV_SIDE_TARGET), c->rest.ids[0]))
         return encode_text(c, c->prompt.data, c->prompt.length, &c->ids);
     c->ids.n = 0;
     status = append_ids(&c->ids, c->known_ids.ids, c->known_ids.n);

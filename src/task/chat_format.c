@@ -104,7 +104,7 @@ static const char *token_of(const qkv_tokenizer *t, int32_t id) { return id >= 0
 static qkv_status find_tokens(const qkv_model *m, const qkv__json_value *config, const qkv__json_value *map,
                               qkv__chat_format *f)
 {
-    const qkv_tokenizer *t = qkv_model_target_tokenizer(m);
+    const qkv_tokenizer *t = qkv_model_tokenizer(m, QKV_SIDE_TARGET);
     qkv__special_tokens s;
     qkv_status status = qkv__special_tokens_of(m, &s);
     for (int i = 0; i < TOKENS && !status; i++) {

@@ -211,7 +211,7 @@ static qkv_tensor *class_scores(const qkv_model *m, qkv_tensor *hidden, const qk
 {
     (void)data;
     qkv_tensor *logits = qkv__ngrams_add(qkv_model_transformer(m), class_logits(m, hidden, x), x, NULL);
-    if (qkv_model_get_info(m)->problem == QKV_PROBLEM_SEVERAL_LABELS) return qkv_sigmoid(logits);
+    if (qkv_model_get_info(m)->problem == QKV_PROBLEM_MULTILABEL) return qkv_sigmoid(logits);
     return qkv_transformer_options(qkv_model_transformer(m))->classes > 1 ? qkv_softmax(logits) : logits;
 }
 

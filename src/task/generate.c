@@ -105,7 +105,7 @@ static qkv_status resolve_generate_options(generation *g, const qkv_model *m)
     g->t = qkv_transformer_options(g->transformer);
     if (!g->t || g->t->encoder_layers || !g->t->decoder_layers)
         return qkv__fail(QKV_USAGE, "generate: the model must be a decoder alone, without an encoder");
-    g->tokenizer = qkv_model_target_tokenizer(m);
+    g->tokenizer = qkv_model_tokenizer(m, QKV_SIDE_TARGET);
     if (!g->tokenizer) return qkv__refuse_without_tokenizer(m, "generate");
     g->vocabulary = g->t->target_vocabulary ? g->t->target_vocabulary : g->t->vocabulary;
     if (!g->o.max_tokens) g->o.max_tokens = qkv__min(qkv_model_get_info(m)->max_new, MOST_TOKENS);

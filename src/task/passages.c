@@ -102,7 +102,7 @@ static qkv_status find_limits(cutting *c, const qkv_model *m, const qkv_translat
     whole.split = QKV_SPLIT_NONE;
     qkv_status status = qkv_translate(m, NULL, NULL, 0, &whole, &none);
     int64_t before = 0;
-    c->tokenizer = qkv_model_source_tokenizer(m);
+    c->tokenizer = qkv_model_tokenizer(m, QKV_SIDE_SOURCE);
     if (!status && o->source_prefix) status = count_tokens(c, o->source_prefix, strlen(o->source_prefix), &before);
     c->max_tokens = qkv__max(1, none.max_source - before - (before > 0));
     c->max_sentences = qkv__max_sentences(qkv_model_get_info(m));

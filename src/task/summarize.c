@@ -12,7 +12,7 @@ qkv_status qkv_summarize(const qkv_model *m, const char *const *texts, const siz
     const qkv_model_info *info = qkv_model_get_info(m);
     if (!info) return qkv__fail(QKV_USAGE, "summarize: a model is needed");
     if (!(info->can & QKV_CAN_TRANSLATE)) return qkv__fail(QKV_USAGE, "summarize: the model needs an encoder and a decoder");
-    if (!qkv_model_source_tokenizer(m)) return qkv__refuse_without_tokenizer(m, "summarize");
+    if (!qkv_model_tokenizer(m, QKV_SIDE_SOURCE)) return qkv__refuse_without_tokenizer(m, "summarize");
     const qkv_summary_params *said = &info->summary;
     if (!o.beam) o.beam = said->beam;
     if (o.length_penalty == 0) o.length_penalty = said->length_penalty;

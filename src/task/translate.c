@@ -148,8 +148,8 @@ static qkv_status resolve_translate_options(job *j, const qkv_translate_opts *o)
         return qkv__fail(QKV_USAGE, "translate: the model needs an encoder and a decoder");
     if (!(qkv_model_get_info(j->m)->can & QKV_CAN_TRANSLATE))
         return qkv__fail(QKV_UNSUPPORTED, "translate: the model classifies texts: its decoder writes none");
-    j->source = qkv_model_source_tokenizer(j->m);
-    j->target = qkv_model_target_tokenizer(j->m);
+    j->source = qkv_model_tokenizer(j->m, QKV_SIDE_SOURCE);
+    j->target = qkv_model_tokenizer(j->m, QKV_SIDE_TARGET);
     if (!j->source) return qkv__refuse_without_tokenizer(j->m, "translate");
     if (o->max_source < 0) return qkv__fail(QKV_USAGE, "translate: max_source is negative");
     const qkv_model_info *info = qkv_model_get_info(j->m);

@@ -123,7 +123,7 @@ static qkv_status save_checkpoint(run *r)
 
 static qkv_status save_model_to(const run *r, const char *folder)
 {
-    return r->o->save ? r->o->save(r->o->data, r->model, folder) : qkv_model_save(r->model, folder);
+    return r->o->save ? r->o->save(r->o->data, r->model, folder) : qkv_model_save(r->model, folder, NULL);
 }
 
 static qkv_status save_model(const run *r) { return r->o->folder ? save_model_to(r, r->o->folder) : QKV_OK; }

@@ -61,7 +61,7 @@ static void find_checkpoints(void)
 EXPORT("load") int load_model(const char *name)
 {
     qkv_set_num_threads(1);
-    model = qkv_model_load("/model");
+    model = qkv_model_load("/model", NULL);
     if (model) qkv_params_materialize(qkv_model_params(model)); /* as float32, to be read fast; where that fails they stay */
     engine = model ? qkv__engine_new(model, name) : NULL;
     if (engine) find_checkpoints();
