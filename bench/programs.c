@@ -2,7 +2,8 @@
 #include "bench/bench.h"
 #include "bench.h"
 
-#include <jansson.h>
+#include "base/json.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,19 +12,20 @@
 static void tell_answer(const char *line, const question *q, const qkv_bench_row *ours)
 {
     char kept[4096 + 256];
-    json_t *answer = json_loads(line, JSON_REJECT_DUPLICATES, NULL);
-    const json_t *rate = json_object_get(answer, "tokens_per_second");
-    if (!rate) rate = json_object_get(answer, "sentences_per_second");
-    const char *name = json_string_value(json_object_get(answer, "name"));
-    if (json_is_number(rate) && json_number_value(rate) > 0) {
-        double best = ours->amount / ours->best / json_number_value(rate),
-               median = ours->amount / ours->median / json_number_value(rate);
-        printf("    %s %.1f %s a second: qkv is %.2f / %.2f times as fast\n", name ? name : q->variable,
-               json_number_value(rate), ours->unit, best, median);
+    qkv__json_doc answer;
+    qkv__json_parse(&(qkv__json_source){ .name = q->variable, .text = line, .length = strlen(line) }, &answer);
+    const qkv__json_value *rate = qkv__json_get(answer.top, "tokens_per_second");
+    if (!rate) rate = qkv__json_get(answer.top, "sentences_per_second");
+    const char *name = qkv__json_text(qkv__json_get(answer.top, "name"));
+    if (qkv__json_is_number(rate) && qkv__json_number(rate) > 0) {
+        double best = ours->amount / ours->best / qkv__json_number(rate),
+               median = ours->amount / ours->median / qkv__json_number(rate);
+        printf("    %s %.1f %s a second: qkv is %.2f / %.2f times as fast\n", name ? name : q->variable, qkv__json_number(rate),
+               ours->unit, best, median);
         snprintf(kept, sizeof kept, "{\"peer\": %s, \"against\": \"%s\"}", line, ours->name);
         keep_json(ours->threads, kept);
     } else fprintf(stderr, "bench: %s: no \"tokens_per_second\" in: %s\n", q->variable, line);
-    json_decref(answer);
+    qkv__json_free(&answer);
 }
 
 const char *weights_name(qkv_dtype weights)

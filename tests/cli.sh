@@ -348,7 +348,7 @@ for c in "help version" "help help" help -h; do
     # shellcheck disable=SC2086
     same "qkv $c is qkv --help" "$("$qkv" --help)" "$("$qkv" $c)"
 done
-contains "qkv info" "$("$qkv" info -t 2)" "version" "0.1.0" "instruction set" "available" "threads                2" "compiler" "jansson"
+contains "qkv info" "$("$qkv" info -t 2)" "version" "0.1.0" "instruction set" "available" "threads                2" "compiler"
 contains "qkv info tells where the count came from" "$(QKV_THREADS=3 "$qkv" info)" "3 (from QKV_THREADS)"
 contains "qkv info shows the wish" "$(QKV_ISA=ref "$qkv" info)" "instruction set        ref" "QKV_ISA                ref"
 QKV_ISA='no"such' "$qkv" info --json >info.json 2>/dev/null

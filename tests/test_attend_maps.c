@@ -4,7 +4,6 @@
 #include "report/attention.h"
 #include "draw/view.h"
 
-#include <jansson.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,6 +15,7 @@
 
 #include <cmocka.h>
 
+#include "json_values.h"
 #include "failing.h"
 #include "folder.h"
 
@@ -127,17 +127,17 @@ static void json_has_all_of_them(void **state)
     make_maps(
         (qkv_attention_maps_opts){ .kind = QKV_ATTENTION_CROSS, .layer = QKV_ATTENTION_MEAN, .head = QKV_ATTENTION_EACH });
     assert_int_equal(qkv_attention_maps_json(&maps, &text), QKV_OK);
-    json_t *all = json_loads(text.data, 0, NULL);
-    assert_int_equal(json_array_size(all), HEADS);
-    const json_t *one = json_array_get(all, 1);
-    assert_string_equal(json_string_value(json_object_get(one, "layer")), "mean");
-    assert_int_equal(json_integer_value(json_object_get(one, "head")), 1);
-    assert_string_equal(json_string_value(json_array_get(json_object_get(one, "keys"), 2)), maps.columns->names[2]);
-    const json_t *row = json_array_get(json_object_get(one, "weights"), 1);
-    assert_int_equal(json_array_size(row), maps.columns->n);
+    const qkv__json_value *all = json_parse_text(text.data);
+    assert_int_equal(qkv__json_size(all), HEADS);
+    const qkv__json_value *one = qkv__json_at(all, 1);
+    assert_string_equal(qkv__json_text(qkv__json_get(one, "layer")), "mean");
+    assert_int_equal(qkv__json_int(qkv__json_get(one, "head")), 1);
+    assert_string_equal(qkv__json_text(qkv__json_at(qkv__json_get(one, "keys"), 2)), maps.columns->names[2]);
+    const qkv__json_value *row = qkv__json_at(qkv__json_get(one, "weights"), 1);
+    assert_int_equal(qkv__json_size(row), maps.columns->n);
     for (int64_t k = 0; k < maps.columns->n; k++)
-        assert_true((float)json_number_value(json_array_get(row, (size_t)k)) == maps.maps[1].weights[maps.columns->n + k]);
-    json_decref(all);
+        assert_true((float)qkv__json_number(qkv__json_at(row, (size_t)k)) == maps.maps[1].weights[maps.columns->n + k]);
+    json_free(all);
 }
 
 static void csv_is_quoted(void **state)
@@ -241,11 +241,11 @@ static void ranks_are_tables(void **state)
     assert_memory_equal(text.data, "layer  head      entropy  diagonality", 37);
     assert_non_null(strstr(text.data, last));
     assert_int_equal(qkv_attention_rank_text(&attended, QKV_ATTENTION_ENCODER, by, 1, &text), QKV_OK);
-    json_t *all = json_loads(text.data, 0, NULL);
-    const json_t *one = json_array_get(json_object_get(all, "heads"), LAYERS * HEADS - 1);
-    assert_true(json_real_value(json_object_get(one, "first")) == end->measures.first);
-    assert_true(json_integer_value(json_object_get(one, "head")) == end->head);
-    json_decref(all);
+    const qkv__json_value *all = json_parse_text(text.data);
+    const qkv__json_value *one = qkv__json_at(qkv__json_get(all, "heads"), LAYERS * HEADS - 1);
+    assert_true(qkv__json_number(qkv__json_get(one, "first")) == end->measures.first);
+    assert_true(qkv__json_int(qkv__json_get(one, "head")) == end->head);
+    json_free(all);
     assert_int_equal(qkv_attention_rank_text(&attended, QKV_ATTENTION_KINDS, by, 0, &text), QKV_USAGE);
 }
 

@@ -1,5 +1,6 @@
 /* test_checkpoints.c: the models that a training kept: how they are found, and that the engine answers with each of them. */
 #include "folder.h"
+#include "json_values.h"
 #include "serve/checkpoints.h"
 #include "serve_models.h"
 
@@ -49,76 +50,81 @@ static int free_run(void **state)
     return remove_folder(state);
 }
 
-static char *spelled(const json_t *list)
+static void spells(const char *expected, const qkv__kept_list *list)
 {
-    char *s = json_dumps(list, JSON_COMPACT | JSON_REAL_PRECISION(4));
-    assert_non_null(s);
-    return s;
+    qkv__json_writer w = { 0 };
+    qkv__put_kept(list, &w);
+    assert_int_equal(QKV_OK, w.status);
+    assert_string_equal(expected, w.text);
+    qkv__json_writer_free(&w);
 }
 
 static void the_folder_of_a_training_lists_what_it_kept(void **state)
 {
     (void)state;
-    json_t *list;
+    qkv__kept_list list;
     assert_int_equal(QKV_OK, qkv__find_checkpoints(in_folder("run"), &list));
-    char *all = spelled(list);
-    assert_string_equal("[{\"step\":9,\"folder\":\"step-9\",\"loss\":4.0,\"valid\":3.5},"
-                        "{\"step\":10,\"loss\":3.0,\"valid\":2.5},"
-                        "{\"step\":100,\"folder\":\"step-100\",\"loss\":1.0}]",
-                        all);
-    free(all);
-    qkv__thin_checkpoints(list, 1);
-    all = spelled(list);
-    assert_string_equal("[{\"step\":9,\"folder\":\"step-9\",\"loss\":4.0,\"valid\":3.5},"
-                        "{\"step\":10,\"loss\":3.0,\"valid\":2.5}]",
-                        all);
-    free(all);
-    json_decref(list);
+    spells("[{\"step\":9,\"folder\":\"step-9\",\"loss\":4.0,\"valid\":3.5},"
+           "{\"step\":10,\"loss\":3.0,\"valid\":2.5},"
+           "{\"step\":100,\"folder\":\"step-100\",\"loss\":1.0}]",
+           &list);
+    qkv__thin_checkpoints(&list, 1);
+    spells("[{\"step\":9,\"folder\":\"step-9\",\"loss\":4.0,\"valid\":3.5},"
+           "{\"step\":10,\"loss\":3.0,\"valid\":2.5}]",
+           &list);
+    qkv__kept_free(&list);
 }
 
 /* The model may be of a step whose own folder is no longer kept, and where nothing was measured it is the last. */
 static void the_model_itself_is_always_listed(void **state)
 {
     (void)state;
-    json_t *list;
+    qkv__kept_list list;
     write_file("run/training.json", "{\"steps\": 120, \"best_step\": 0}");
     assert_int_equal(QKV_OK, qkv__find_checkpoints(in_folder("run"), &list));
-    assert_int_equal(4, json_array_size(list));
-    const json_t *last = json_array_get(list, 3);
-    assert_int_equal(120, json_integer_value(json_object_get(last, "step")));
-    assert_null(json_object_get(last, "folder"));
-    json_decref(list);
+    assert_int_equal(4, list.n);
+    assert_int_equal(120, list.all[3].step);
+    assert_null(list.all[3].folder);
+    qkv__kept_free(&list);
     write_file("run/training.json", "{\"steps\": 120, \"best_step\": 10}");
 }
 
 static void other_folders_list_nothing(void **state)
 {
     (void)state;
-    json_t *list;
+    qkv__kept_list list;
     assert_int_equal(QKV_OK, qkv__find_checkpoints(in_folder("run/step-9"), &list));
-    assert_null(list);
+    assert_int_equal(0, list.n);
     assert_int_equal(QKV_OK, qkv__find_checkpoints(in_folder("nothing"), &list));
-    assert_null(list);
+    assert_int_equal(0, list.n);
     mkdir(in_folder("torn"), 0777);
     write_file("torn/training.json", "{\"steps\"");
     assert_int_equal(QKV_FORMAT, qkv__find_checkpoints(in_folder("torn"), &list));
-    assert_null(list);
+    assert_int_equal(0, list.n);
 }
 
-static json_t *ask_engine(qkv__engine *e, const char *request)
+static void set_kept(qkv__engine *e, const char *path, const qkv__kept_list *list)
+{
+    qkv__json_writer w = { 0 };
+    qkv__put_kept(list, &w);
+    assert_int_equal(QKV_OK, qkv__engine_set_checkpoints(e, path, w.text, w.length));
+    qkv__json_writer_free(&w);
+}
+
+static const qkv__json_value *ask_engine(qkv__engine *e, const char *request)
 {
     qkv_buffer answer = { 0 };
     assert_int_equal(QKV_OK, qkv__engine_request(e, request, strlen(request), &answer));
-    json_t *object = json_loadb(answer.data, answer.length, 0, NULL);
+    const qkv__json_value *object = json_parse(answer.data, answer.length);
     assert_non_null(object);
     qkv_buffer_free(&answer);
     return object;
 }
 
-static const char *translation_of(const json_t *answer)
+static const char *translation_of(const qkv__json_value *answer)
 {
-    const json_t *all = json_object_get(json_object_get(answer, "output"), "translations");
-    return json_string_value(json_object_get(json_array_get(all, 0), "text"));
+    const qkv__json_value *all = qkv__json_get(qkv__json_get(answer, "output"), "translations");
+    return qkv__json_text(qkv__json_get(qkv__json_at(all, 0), "text"));
 }
 
 static void same_as_model(qkv__engine *e, const char *more, const qkv_model *m)
@@ -127,11 +133,11 @@ static void same_as_model(qkv__engine *e, const char *more, const qkv_model *m)
     const char *source = text;
     qkv_translations found = { 0 };
     snprintf(request, sizeof request, "{\"do\":\"run\",\"text\":\"%s\"%s}", text, more);
-    json_t *a = ask_engine(e, request);
+    const qkv__json_value *a = ask_engine(e, request);
     assert_int_equal(QKV_OK, qkv_translate(m, &source, NULL, 1, &(qkv_translate_opts){ .beam = 4 }, &found));
     assert_string_equal(found.best->text, translation_of(a));
     qkv_translations_free(&found);
-    json_decref(a);
+    json_free(a);
 }
 
 /* Back and forth, so that nothing of one model is remembered for another. */
@@ -139,11 +145,11 @@ static void every_checkpoint_answers_as_its_model(void **state)
 {
     (void)state;
     static const int order[] = { 0, 2, 1, 0, 2 };
-    json_t *list;
+    qkv__kept_list list;
     assert_int_equal(QKV_OK, qkv__find_checkpoints(in_folder("run"), &list));
     qkv__engine *e = qkv__engine_new(models_of[1], "run");
-    assert_int_equal(QKV_OK, qkv__engine_set_checkpoints(e, in_folder("run"), list));
-    json_decref(list);
+    set_kept(e, in_folder("run"), &list);
+    qkv__kept_free(&list);
     for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
         char more[32];
         snprintf(more, sizeof more, ",\"checkpoint\":%d", order[i]);
@@ -154,25 +160,25 @@ static void every_checkpoint_answers_as_its_model(void **state)
         "{\"do\":\"head\",\"text\":\"you\",\"target\":\"you\",\"kind\":\"cross\",\"layer\":0,\"head\":0}",
         "{\"do\":\"head\",\"text\":\"you\",\"target\":\"you\",\"kind\":\"cross\",\"layer\":0,\"head\":0,\"checkpoint\":2}"
     };
-    json_t *own = ask_engine(e, heads[0]), *other = ask_engine(e, heads[1]), *again = ask_engine(e, heads[0]);
-    assert_false(json_equal(own, other));
-    assert_true(json_equal(own, again));
-    json_decref(own), json_decref(other), json_decref(again);
+    const qkv__json_value *own = ask_engine(e, heads[0]), *other = ask_engine(e, heads[1]), *again = ask_engine(e, heads[0]);
+    assert_false(qkv__json_equal(own, other));
+    assert_true(qkv__json_equal(own, again));
+    json_free(own), json_free(other), json_free(again);
     qkv__engine_free(e);
 }
 
 static void wrong_checkpoints_are_refused(void **state)
 {
     (void)state;
-    json_t *list;
+    qkv__kept_list list;
     qkv__engine *e = qkv__engine_new(models_of[1], "run");
-    json_t *a = ask_engine(e, "{\"do\":\"run\",\"text\":\"a\",\"checkpoint\":0}");
+    const qkv__json_value *a = ask_engine(e, "{\"do\":\"run\",\"text\":\"a\",\"checkpoint\":0}");
     assert_string_equal("\"checkpoint\": the training of this model kept none",
-                        json_string_value(json_object_get(json_object_get(a, "error"), "message")));
-    json_decref(a);
+                        qkv__json_text(qkv__json_get(qkv__json_get(a, "error"), "message")));
+    json_free(a);
     assert_int_equal(QKV_OK, qkv__find_checkpoints(in_folder("run"), &list));
-    assert_int_equal(QKV_OK, qkv__engine_set_checkpoints(e, in_folder("nothing"), list));
-    json_decref(list);
+    set_kept(e, in_folder("nothing"), &list);
+    qkv__kept_free(&list);
     static const struct {
         const char *more;
         int status;
@@ -181,8 +187,8 @@ static void wrong_checkpoints_are_refused(void **state)
         char request[96];
         snprintf(request, sizeof request, "{\"do\":\"run\",\"text\":\"a\",\"checkpoint\":%s}", rows[i].more);
         a = ask_engine(e, request);
-        assert_int_equal(rows[i].status, json_integer_value(json_object_get(json_object_get(a, "error"), "status")));
-        json_decref(a);
+        assert_int_equal(rows[i].status, qkv__json_int(qkv__json_get(qkv__json_get(a, "error"), "status")));
+        json_free(a);
     }
     same_as_model(e, "", models_of[1]);
     qkv__engine_free(e);

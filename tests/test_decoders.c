@@ -2,7 +2,6 @@
  * written and read again. tests/golden/decoders.py makes the models. */
 #include <qkv/qkv.h>
 
-#include <jansson.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "json_values.h"
 #include "folder.h"
 #include "io/safetensors.h"
 #include "model/family.h"
@@ -313,10 +313,10 @@ static void copy_golden(const char *name)
 
 static void set_key(const char *key, const char *value)
 {
-    json_t *config = json_load_file(in_folder("config.json"), 0, NULL);
-    json_object_set_new(config, key, json_loads(value, JSON_DECODE_ANY, NULL));
-    assert_int_equal(json_dump_file(config, in_folder("config.json"), JSON_INDENT(2)), 0);
-    json_decref(config);
+    const qkv__json_value *config = json_read(in_folder("config.json"));
+    json_edit(&config, key, value);
+    assert_int_equal(json_write(config, in_folder("config.json")), 0);
+    json_free(config);
 }
 
 static void refusals(void **state)

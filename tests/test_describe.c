@@ -3,7 +3,6 @@
 #include "report/average.h"
 #include "report/results.h"
 
-#include <jansson.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -14,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "json_values.h"
 #include "failing.h"
 #include "folder.h"
 
@@ -45,13 +45,13 @@ static void json_is_for_programs(void **state)
     qkv_buffer text = { 0 };
     qkv_model *m = make_model();
     assert_int_equal(qkv_model_describe(m, "nowhere", 1, &text), QKV_OK);
-    json_t *all = json_loads(text.data, 0, NULL);
+    const qkv__json_value *all = json_parse_text(text.data);
     assert_non_null(all);
-    assert_int_equal(json_integer_value(json_object_get(all, "parameters")), qkv_params_count(qkv_model_params(m)));
-    assert_int_equal(json_integer_value(json_object_get(all, "encoder_layers")), 2);
-    assert_true(json_is_null(json_object_get(all, "tokenizer")));
-    assert_true(json_is_null(json_object_get(all, "generation")));
-    json_decref(all);
+    assert_int_equal(qkv__json_int(qkv__json_get(all, "parameters")), qkv_params_count(qkv_model_params(m)));
+    assert_int_equal(qkv__json_int(qkv__json_get(all, "encoder_layers")), 2);
+    assert_true(qkv__json_is_null(qkv__json_get(all, "tokenizer")));
+    assert_true(qkv__json_is_null(qkv__json_get(all, "generation")));
+    json_free(all);
     qkv_buffer_free(&text);
     qkv_model_free(m);
 }

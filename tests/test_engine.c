@@ -1,5 +1,6 @@
 /* test_engine.c: what the live page is told is what the library computes. */
 #include "engine/engine.h"
+#include "json_values.h"
 #include "serve_models.h"
 
 #include <math.h>
@@ -10,7 +11,6 @@
 #include <stdio.h>
 
 #include <cmocka.h>
-#include <jansson.h>
 
 static qkv_model *made[MODEL_KINDS];
 static qkv__engine *engines[MODEL_KINDS];
@@ -39,30 +39,30 @@ static int free_engines(void **state)
     return 0;
 }
 
-static json_t *ask(int kind, const char *request)
+static const qkv__json_value *ask(int kind, const char *request)
 {
     qkv_buffer answer = { 0 };
     assert_int_equal(QKV_OK, qkv__engine_request(engines[kind], request, strlen(request), &answer));
-    json_t *object = json_loadb(answer.data, answer.length, JSON_REJECT_DUPLICATES, NULL);
+    const qkv__json_value *object = json_parse(answer.data, answer.length);
     assert_non_null(object);
     qkv_buffer_free(&answer);
     return object;
 }
 
-static double number(const json_t *o, const char *name)
+static double number(const qkv__json_value *o, const char *name)
 {
-    assert_true(json_is_number(json_object_get(o, name)));
-    return json_number_value(json_object_get(o, name));
+    assert_true(qkv__json_is_number(qkv__json_get(o, name)));
+    return qkv__json_number(qkv__json_get(o, name));
 }
 
-static const char *word(const json_t *o, const char *name)
+static const char *word(const qkv__json_value *o, const char *name)
 {
-    assert_true(json_is_string(json_object_get(o, name)));
-    return json_string_value(json_object_get(o, name));
+    assert_true(qkv__json_is_string(qkv__json_get(o, name)));
+    return qkv__json_text(qkv__json_get(o, name));
 }
 
 /* A request about a text whose translation comes to its end by itself, and that translation. */
-static json_t *ask_of_ended(const char *start, int beam, qkv_translations *found)
+static const qkv__json_value *ask_of_ended(const char *start, int beam, qkv_translations *found)
 {
     static const char *const texts[] = { "I love you",   "the cat sat", "the mat",     "you",
                                          "猫坐在垫子上", "dog",         "cat and dog", "我" };
@@ -87,12 +87,12 @@ static void examples_begin_with_the_example(void **state)
     static const char *const wanted[MODEL_KINDS] = { "I love you", "The film was wonderful", "Once upon a time",
                                                      "The cat sat on the mat" };
     for (int kind = 0; kind < MODEL_KINDS; kind++) {
-        json_t *a = ask(kind, "{\"do\":\"info\"}");
-        const json_t *all = json_object_get(a, "examples");
+        const qkv__json_value *a = ask(kind, "{\"do\":\"info\"}");
+        const qkv__json_value *all = qkv__json_get(a, "examples");
         assert_string_equal(wanted[kind], word(a, "example"));
-        assert_string_equal(wanted[kind], json_string_value(json_array_get(all, 0)));
-        for (size_t i = 1; i < json_array_size(all); i++) assert_true(json_string_value(json_array_get(all, i))[0] < 0x7f);
-        json_decref(a);
+        assert_string_equal(wanted[kind], qkv__json_text(qkv__json_at(all, 0)));
+        for (size_t i = 1; i < qkv__json_size(all); i++) assert_true(qkv__json_text(qkv__json_at(all, i))[0] < 0x7f);
+        json_free(a);
     }
 }
 
@@ -102,38 +102,38 @@ static void the_tree_leads_to_the_translations(void **state)
 {
     (void)state;
     qkv_translations found = { 0 };
-    json_t *a = ask_of_ended("\"do\":\"beam\"", 3, &found);
-    const json_t *nodes = json_object_get(a, "nodes"), *best = json_array_get(json_object_get(a, "translations"), 0),
-                 *end = NULL;
+    const qkv__json_value *a = ask_of_ended("\"do\":\"beam\"", 3, &found);
+    const qkv__json_value *nodes = qkv__json_get(a, "nodes"), *best = qkv__json_at(qkv__json_get(a, "translations"), 0),
+                          *end = NULL;
     int kept[256] = { 0 };
-    for (size_t i = 0; i < json_array_size(nodes); i++) {
-        const json_t *node = json_array_get(nodes, i);
+    for (size_t i = 0; i < qkv__json_size(nodes); i++) {
+        const qkv__json_value *node = qkv__json_at(nodes, i);
         assert_true(number(node, "parent") < (double)i);
         if (!strcmp(word(node, "state"), "kept")) assert_true(++kept[(int)number(node, "step")] <= 3);
         if (!strcmp(word(node, "state"), "done") && fabs(number(node, "score") - number(best, "score")) < 1e-12) end = node;
     }
     assert_non_null(end);
-    const json_t *ids = json_object_get(best, "ids");
-    for (size_t i = json_array_size(ids); i-- > 0;) {
-        end = json_array_get(nodes, (size_t)number(end, "parent"));
-        assert_true(number(end, "id") == json_number_value(json_array_get(ids, i)));
+    const qkv__json_value *ids = qkv__json_get(best, "ids");
+    for (size_t i = qkv__json_size(ids); i-- > 0;) {
+        end = qkv__json_at(nodes, (size_t)number(end, "parent"));
+        assert_true(number(end, "id") == qkv__json_number(qkv__json_at(ids, i)));
         assert_true(number(end, "step") == (double)(i + 1));
     }
     assert_true(number(end, "parent") == 0);
     assert_string_equal(found.best->text, word(best, "text"));
     qkv_translations_free(&found);
-    json_decref(a);
+    json_free(a);
 }
 
 /* ---- distributions ---- */
 
-static void sum_tokens(const json_t *a, double *p, double *drawn, int *n_drawn)
+static void sum_tokens(const qkv__json_value *a, double *p, double *drawn, int *n_drawn)
 {
-    const json_t *tokens = json_object_get(a, "tokens");
+    const qkv__json_value *tokens = qkv__json_get(a, "tokens");
     *p = *drawn = *n_drawn = 0;
     double before = 2;
-    for (size_t i = 0; i < json_array_size(tokens); i++) {
-        const json_t *t = json_array_get(tokens, i);
+    for (size_t i = 0; i < qkv__json_size(tokens); i++) {
+        const qkv__json_value *t = qkv__json_at(tokens, i);
         assert_true(number(t, "p") <= before);
         *p += before = number(t, "p");
         *drawn += number(t, "drawn");
@@ -146,15 +146,16 @@ static void next_tokens_have_the_probabilities_of_a_draw(void **state)
     (void)state;
     double p, drawn;
     int n;
-    json_t *a = ask(MODEL_LANGUAGE, "{\"do\":\"next\",\"text\":\"the cat\",\"n\":200,\"temperature\":0.8,\"top_k\":7}");
+    const qkv__json_value *a = ask(MODEL_LANGUAGE,
+                                   "{\"do\":\"next\",\"text\":\"the cat\",\"n\":200,\"temperature\":0.8,\"top_k\":7}");
     sum_tokens(a, &p, &drawn, &n);
     assert_true(p > 0.5 && p <= 1 + 1e-9 && fabs(drawn - 1) < 1e-9 && n == 7);
     assert_true(number(a, "entropy") > 0 && number(a, "candidates") == 7);
-    json_decref(a);
+    json_free(a);
     a = ask(MODEL_LANGUAGE, "{\"do\":\"next\",\"text\":\"the cat\",\"n\":200}");
     sum_tokens(a, &p, &drawn, &n);
     assert_true(n == 1 && drawn == 1);
-    json_decref(a);
+    json_free(a);
 }
 
 /* The nats of all tokens together are the translation's. */
@@ -163,13 +164,13 @@ static void surprise_adds_up_to_the_translation(void **state)
     (void)state;
     double bits = 0;
     qkv_translations found = { 0 };
-    json_t *a = ask_of_ended("\"do\":\"surprise\"", 4, &found);
-    const json_t *tokens = json_object_get(a, "tokens");
-    for (size_t i = 0; i < json_array_size(tokens); i++) bits += number(json_array_get(tokens, i), "bits");
-    assert_int_equal(found.best->n_ids + 1, json_array_size(tokens));
+    const qkv__json_value *a = ask_of_ended("\"do\":\"surprise\"", 4, &found);
+    const qkv__json_value *tokens = qkv__json_get(a, "tokens");
+    for (size_t i = 0; i < qkv__json_size(tokens); i++) bits += number(qkv__json_at(tokens, i), "bits");
+    assert_int_equal(found.best->n_ids + 1, qkv__json_size(tokens));
     assert_true(fabs(bits * log(2.0) + found.best->log_p) < 1e-4);
     qkv_translations_free(&found);
-    json_decref(a);
+    json_free(a);
 }
 
 /* ---- run ---- */
@@ -179,40 +180,42 @@ static void run_has_what_every_model_makes_of_a_text(void **state)
     (void)state;
     static const char *const outputs[] = { "translations", "classes", "text" };
     for (int kind = 0; kind < MODEL_KINDS; kind++) {
-        json_t *a = ask(kind, "{\"do\":\"run\",\"text\":\"I love you\",\"max_tokens\":4}");
-        const json_t *kinds = json_object_get(a, "kinds"), *weights = json_object_get(a, "weights");
-        assert_int_equal(kind == MODEL_PAIR ? 3 : 1, json_array_size(kinds));
-        assert_int_equal(json_array_size(kinds), json_object_size(weights));
-        if (kind < 3) assert_non_null(json_object_get(json_object_get(a, "output"), outputs[kind]));
-        json_decref(a);
+        const qkv__json_value *a = ask(kind, "{\"do\":\"run\",\"text\":\"I love you\",\"max_tokens\":4}");
+        const qkv__json_value *kinds = qkv__json_get(a, "kinds"), *weights = qkv__json_get(a, "weights");
+        assert_int_equal(kind == MODEL_PAIR ? 3 : 1, qkv__json_size(kinds));
+        assert_int_equal(qkv__json_size(kinds), qkv__json_size(weights));
+        if (kind < 3) assert_non_null(qkv__json_get(qkv__json_get(a, "output"), outputs[kind]));
+        json_free(a);
     }
-    json_t *a = ask(MODEL_PAIR, "{\"do\":\"run\",\"text\":\"I love you\",\"attention\":[\"cross\"],\"max_cells\":1}");
-    assert_int_equal(0, json_object_size(json_object_get(a, "weights")));
-    json_decref(a);
+    const qkv__json_value *a = ask(MODEL_PAIR,
+                                   "{\"do\":\"run\",\"text\":\"I love you\",\"attention\":[\"cross\"],\"max_cells\":1}");
+    assert_int_equal(0, qkv__json_size(qkv__json_get(a, "weights")));
+    json_free(a);
 }
 
 /* A member that came twice would fail in ask(). */
 static void why_names_its_output(void **state)
 {
     (void)state;
-    json_t *a = ask(MODEL_CLASSES, "{\"do\":\"why\",\"text\":\"I love you\",\"output\":1,\"methods\":[\"gradient\"]}");
+    const qkv__json_value *a = ask(MODEL_CLASSES,
+                                   "{\"do\":\"why\",\"text\":\"I love you\",\"output\":1,\"methods\":[\"gradient\"]}");
     assert_string_equal(word(a, "name"), "bad");
-    assert_null(json_object_get(a, "baseline_logit"));
-    json_decref(a);
+    assert_null(qkv__json_get(a, "baseline_logit"));
+    json_free(a);
     a = ask(MODEL_LANGUAGE, "{\"do\":\"why\",\"text\":\"the cat\",\"methods\":[\"integrated\"],\"steps\":8}");
     assert_true(*word(a, "name"));
     number(a, "baseline_logit");
-    json_decref(a);
+    json_free(a);
 }
 
 static void refused(int kind, const char *request, int status, const char *piece)
 {
-    json_t *a = ask(kind, request);
-    const json_t *error = json_object_get(a, "error");
+    const qkv__json_value *a = ask(kind, request);
+    const qkv__json_value *error = qkv__json_get(a, "error");
     assert_non_null(error);
     assert_int_equal(status, number(error, "status"));
     assert_non_null(strstr(word(error, "message"), piece));
-    json_decref(a);
+    json_free(a);
 }
 
 static void bad_requests_are_refused_with_a_sentence(void **state)
@@ -235,17 +238,17 @@ static void bad_requests_are_refused_with_a_sentence(void **state)
 static void a_toy_is_learned_the_same_way_twice(void **state)
 {
     (void)state;
-    json_decref(ask(MODEL_PAIR, "{\"do\":\"learn\",\"start\":{\"task\":\"copy\",\"seed\":3}}"));
-    json_t *first = ask(MODEL_PAIR, "{\"do\":\"learn\",\"steps\":120}"), *again;
+    json_free(ask(MODEL_PAIR, "{\"do\":\"learn\",\"start\":{\"task\":\"copy\",\"seed\":3}}"));
+    const qkv__json_value *first = ask(MODEL_PAIR, "{\"do\":\"learn\",\"steps\":120}"), *again;
     assert_true(number(first, "loss") < 1.5 && number(first, "step") == 120 && number(first, "accuracy") >= 0);
-    json_t *weights = ask(MODEL_PAIR, "{\"do\":\"learn\",\"weights\":true}"), *others;
-    json_decref(ask(MODEL_ENCODER, "{\"do\":\"learn\",\"start\":{\"task\":\"copy\",\"seed\":3}}"));
+    const qkv__json_value *weights = ask(MODEL_PAIR, "{\"do\":\"learn\",\"weights\":true}"), *others;
+    json_free(ask(MODEL_ENCODER, "{\"do\":\"learn\",\"start\":{\"task\":\"copy\",\"seed\":3}}"));
     again = ask(MODEL_ENCODER, "{\"do\":\"learn\",\"steps\":120,\"measure\":false}");
     others = ask(MODEL_ENCODER, "{\"do\":\"learn\",\"weights\":true}");
     assert_true(number(first, "loss") == number(again, "loss"));
-    assert_true(json_equal(weights, others));
-    assert_null(json_object_get(again, "examples"));
-    json_decref(first), json_decref(again), json_decref(weights), json_decref(others);
+    assert_true(qkv__json_equal(weights, others));
+    assert_null(qkv__json_get(again, "examples"));
+    json_free(first), json_free(again), json_free(weights), json_free(others);
 }
 
 int main(void)

@@ -1,7 +1,6 @@
 /* test_jinja.c: chat templates: what they write, as @huggingface/jinja does (golden/templates.json), and what is refused. */
 #include "jinja/template.h"
 
-#include <jansson.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -14,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "json_values.h"
 #include "failing.h"
 
 static qkv_status render_with(const char *template, const char *variables, const qkv__chat_render_opts *opts, qkv_buffer *out)
@@ -34,24 +34,23 @@ static qkv_status render(const char *template, const char *variables, qkv_buffer
 static void equal_to_the_golden_ones(void **state)
 {
     (void)state;
-    json_error_t error;
     qkv_buffer out = { 0 };
-    json_t *all = json_load_file(QKV_GOLDEN "/templates.json", 0, &error);
-    if (!all) fail_msg("%s", error.text);
-    const json_t *cases = json_object_get(all, "cases"), *conversations = json_object_get(all, "conversations");
-    assert_true(json_array_size(cases) > 30);
-    for (size_t i = 0; i < json_array_size(cases); i++) {
-        const json_t *c = json_array_get(cases, i), *text = json_object_get(c, "text");
-        const char *name = json_string_value(json_object_get(c, "name"));
-        size_t which = (size_t)json_integer_value(json_object_get(c, "conversation"));
-        const char *template = json_string_value(json_object_get(json_object_get(all, "templates"), name));
-        char *variables = json_dumps(json_array_get(conversations, which), 0);
+    const qkv__json_value *all = json_read(QKV_GOLDEN "/templates.json");
+    if (!all) fail_msg("%s", qkv_error());
+    const qkv__json_value *cases = qkv__json_get(all, "cases"), *conversations = qkv__json_get(all, "conversations");
+    assert_true(qkv__json_size(cases) > 30);
+    for (size_t i = 0; i < qkv__json_size(cases); i++) {
+        const qkv__json_value *c = qkv__json_at(cases, i), *text = qkv__json_get(c, "text");
+        const char *name = qkv__json_text(qkv__json_get(c, "name"));
+        size_t which = (size_t)qkv__json_int(qkv__json_get(c, "conversation"));
+        const char *template = qkv__json_text(qkv__json_get(qkv__json_get(all, "templates"), name));
+        char *variables = json_text(qkv__json_at(conversations, which), QKV__JSON_SPACED);
         qkv_status status = render(template, variables, &out);
-        if (json_is_null(text) != (status != QKV_OK)) fail_msg("%s %zu: %s", name, which, status ? qkv_error() : out.data);
-        if (!status) assert_string_equal(out.data, json_string_value(text));
+        if (qkv__json_is_null(text) != (status != QKV_OK)) fail_msg("%s %zu: %s", name, which, status ? qkv_error() : out.data);
+        if (!status) assert_string_equal(out.data, qkv__json_text(text));
         free(variables);
     }
-    json_decref(all);
+    json_free(all);
     qkv_buffer_free(&out);
 }
 

@@ -3,7 +3,6 @@
  * what loads. */
 #include <qkv/qkv.h>
 
-#include <jansson.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,13 +14,14 @@
 
 #include <cmocka.h>
 
+#include "json_values.h"
 #include "folder.h"
 #include "model/family.h"
 
-static void put_config(json_t *config) { assert_int_equal(json_dump_file(config, in_folder("config.json"), 0), 0); }
+static void put_config(const qkv__json_value *config) { assert_int_equal(json_write(config, in_folder("config.json")), 0); }
 
 /* Random weights under the names that the family's files have. */
-static qkv_model *write_weights(const char *name, json_t *config)
+static qkv_model *write_weights(const char *name, const qkv__json_value *config)
 {
     const qkv__weights none = { 0 };
     qkv__json_doc doc;
@@ -46,7 +46,7 @@ static void check_numbers(const char *name, const qkv_tensor *y)
         if (!isfinite(qkv_tensor_data((qkv_tensor *)(uintptr_t)y)[i])) fail_msg("%s: number %d is not finite", name, (int)i);
 }
 
-static void loads(const char *name, json_t *config)
+static void loads(const char *name, const qkv__json_value *config)
 {
     static const int32_t ids[5] = { 3, 9, 1, 7, 5 };
     qkv_model *made = write_weights(name, config), *m = qkv_model_load(folder, NULL);
@@ -68,7 +68,7 @@ static void loads(const char *name, json_t *config)
 }
 
 /* With weights of another model beside it: the config is what is refused. */
-static void is_refused(const char *name, json_t *config, const char *words)
+static void is_refused(const char *name, const qkv__json_value *config, const char *words)
 {
     put_config(config);
     qkv_model *m = qkv_model_load(folder, NULL);
@@ -80,19 +80,17 @@ static void is_refused(const char *name, json_t *config, const char *words)
 static void every_row(void **state)
 {
     (void)state;
-    json_error_t error;
-    json_t *rows = json_load_file(PUBLISHED_CONFIGS, 0, &error), *row;
-    size_t i;
-    if (!rows) fail_msg("line %d: %s", error.line, error.text);
-    assert_true(json_array_size(rows) >= 25);
-    json_array_foreach(rows, i, row)
-    {
-        const char *name = json_string_value(json_object_get(row, "name"));
-        const char *words = json_string_value(json_object_get(row, "refused"));
-        if (words) is_refused(name, json_object_get(row, "config"), words);
-        else loads(name, json_object_get(row, "config"));
+    const qkv__json_value *rows = json_read(PUBLISHED_CONFIGS);
+    if (!rows) fail_msg("%s", qkv_error());
+    assert_true(qkv__json_size(rows) >= 25);
+    for (size_t i = 0; i < qkv__json_size(rows); i++) {
+        const qkv__json_value *row = qkv__json_at(rows, i);
+        const char *name = qkv__json_text(qkv__json_get(row, "name"));
+        const char *words = qkv__json_text(qkv__json_get(row, "refused"));
+        if (words) is_refused(name, qkv__json_get(row, "config"), words);
+        else loads(name, qkv__json_get(row, "config"));
     }
-    json_decref(rows);
+    json_free(rows);
 }
 
 int main(void)

@@ -2,7 +2,6 @@
  * weights, or refused, as docs/published.md says. */
 #include <qkv/qkv.h>
 
-#include <jansson.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -13,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "json_values.h"
 #include "folder.h"
 #include "model/bind.h"
 #include "model/family.h"
@@ -54,25 +54,24 @@ static void run(const char *name, const qkv_model *m)
 static void as_their_authors_wrote_them(void **state)
 {
     (void)state;
-    json_t *rows = json_load_file(PUBLISHED_CONFIGS, 0, NULL), *row;
-    size_t i;
-    assert_true(json_array_size(rows) >= 20);
-    json_array_foreach(rows, i, row)
-    {
-        const char *name = json_string_value(json_object_get(row, "name"));
-        const char *loads = json_string_value(json_object_get(row, "loads"));
-        json_t *config = json_object_get(row, "config");
-        assert_int_equal(json_dump_file(config, in_folder("config.json"), 0), 0);
+    const qkv__json_value *rows = json_read(PUBLISHED_CONFIGS);
+    assert_true(qkv__json_size(rows) >= 20);
+    for (size_t i = 0; i < qkv__json_size(rows); i++) {
+        const qkv__json_value *row = qkv__json_at(rows, i);
+        const char *name = qkv__json_text(qkv__json_get(row, "name"));
+        const char *loads = qkv__json_text(qkv__json_get(row, "loads"));
+        const qkv__json_value *config = qkv__json_get(row, "config");
+        assert_int_equal(json_write(config, in_folder("config.json")), 0);
         write_weights();
         qkv_model *m = qkv_model_load(folder, NULL);
         if (loads && !m) fail_msg("%s: %s", name, qkv_error());
         if (loads) assert_string_equal(qkv_model_get_info(m)->family, loads);
         if (loads) run(name, m);
-        else if (m || !strstr(qkv_error(), json_string_value(json_object_get(row, "refused"))))
+        else if (m || !strstr(qkv_error(), qkv__json_text(qkv__json_get(row, "refused"))))
             fail_msg("%s: loaded, or refused otherwise: %s", name, qkv_error());
         qkv_model_free(m);
     }
-    json_decref(rows);
+    json_free(rows);
 }
 
 int main(void)

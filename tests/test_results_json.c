@@ -3,7 +3,6 @@
 #include "report/results.h"
 #include "report/tokens.h"
 
-#include <jansson.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -14,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "json_values.h"
 #include "failing.h"
 
 static qkv_model *make_model(void)
@@ -33,15 +33,14 @@ static qkv_model *make_model(void)
     return NULL;
 }
 
-static json_t *parsed(const qkv_buffer *text)
+static const qkv__json_value *parsed(const qkv_buffer *text)
 {
-    json_error_t error;
-    json_t *all = json_loadb(text->data, text->length, 0, &error);
-    if (!all) fail_msg("%s: %s", error.text, text->data);
+    const qkv__json_value *all = json_parse(text->data, text->length);
+    if (!all) fail_msg("%s: %s", qkv_error(), text->data);
     return all;
 }
 
-static const char *string_at(const json_t *list, size_t i) { return json_string_value(json_array_get(list, i)); }
+static const char *string_at(const qkv__json_value *list, size_t i) { return qkv__json_text(qkv__json_at(list, i)); }
 
 static void translations_have_all_of_it(void **state)
 {
@@ -54,18 +53,18 @@ static void translations_have_all_of_it(void **state)
     const qkv_translate_opts opts = { .beam = 2, .n_best = 2, .max_length = 4, .attention = 1 };
     assert_int_equal(qkv_translate(m, texts, NULL, 2, &opts, &t), QKV_OK);
     assert_int_equal(qkv_translations_json(m, &t, 0, 1, &text), QKV_OK);
-    json_t *all = parsed(&text);
-    assert_string_equal(string_at(json_object_get(all, "source_tokens"), 1), "\"b\"");
-    const json_t *one = json_array_get(json_object_get(all, "translations"), 1);
-    assert_string_equal(json_string_value(json_object_get(one, "text")), t.best[1].text);
-    assert_true(json_number_value(json_object_get(one, "log_p")) == t.best[1].log_p);
-    assert_int_equal(json_array_size(json_object_get(one, "tokens")), t.best[1].n_ids);
-    assert_int_equal(json_array_size(json_object_get(one, "alignment")), t.best[1].n_ids);
+    const qkv__json_value *all = parsed(&text);
+    assert_string_equal(string_at(qkv__json_get(all, "source_tokens"), 1), "\"b\"");
+    const qkv__json_value *one = qkv__json_at(qkv__json_get(all, "translations"), 1);
+    assert_string_equal(qkv__json_text(qkv__json_get(one, "text")), t.best[1].text);
+    assert_true(qkv__json_number(qkv__json_get(one, "log_p")) == t.best[1].log_p);
+    assert_int_equal(qkv__json_size(qkv__json_get(one, "tokens")), t.best[1].n_ids);
+    assert_int_equal(qkv__json_size(qkv__json_get(one, "alignment")), t.best[1].n_ids);
     assert_int_equal(qkv_translation_attention(&t, 0, 1, mean), QKV_OK);
-    const json_t *row = json_array_get(json_object_get(one, "attention"), 0);
-    assert_int_equal(json_array_size(row), t.n_source[0]);
-    assert_true((float)json_number_value(json_array_get(row, 1)) == mean[1]);
-    json_decref(all);
+    const qkv__json_value *row = qkv__json_at(qkv__json_get(one, "attention"), 0);
+    assert_int_equal(qkv__json_size(row), t.n_source[0]);
+    assert_true((float)qkv__json_number(qkv__json_at(row, 1)) == mean[1]);
+    json_free(all);
     assert_int_equal(qkv_translations_json(m, &t, 1, 1, &text), QKV_OK);
     assert_non_null(strstr(text.data, "\"alignment\": [], \"attention\": []"));
     assert_int_equal(qkv_translations_json(m, &t, 0, 0, &text), QKV_OK);
@@ -85,12 +84,12 @@ static void what_was_generated(void **state)
     qkv_buffer text = { 0 };
     qkv_model *m = make_model();
     assert_int_equal(qkv_generated_json(m, &g, &text), QKV_OK);
-    json_t *all = parsed(&text);
-    assert_string_equal(json_string_value(json_object_get(all, "text")), "x\n\xEF\xBF\xBD");
-    assert_string_equal(string_at(json_object_get(all, "tokens"), 1),
+    const qkv__json_value *all = parsed(&text);
+    assert_string_equal(qkv__json_text(qkv__json_get(all, "text")), "x\n\xEF\xBF\xBD");
+    assert_string_equal(string_at(qkv__json_get(all, "tokens"), 1),
                         qkv_tokenizer_token(qkv_model_tokenizer(m, QKV_SIDE_TARGET), ids[1]));
-    assert_true(json_number_value(json_array_get(json_object_get(all, "log_p"), 0)) == log_p[0]);
-    json_decref(all);
+    assert_true(qkv__json_number(qkv__json_at(qkv__json_get(all, "log_p"), 0)) == log_p[0]);
+    json_free(all);
     qkv_buffer_free(&text);
     qkv_model_free(m);
 }
@@ -147,12 +146,12 @@ static void ids_with_their_tokens(void **state)
     (void)state;
     qkv_buffer text = { 0 };
     assert_int_equal(use_ids(&text), QKV_OK);
-    json_t *all = parsed(&text);
-    assert_int_equal(json_array_size(json_object_get(all, "types")), 2);
-    assert_string_equal(string_at(json_object_get(all, "tokens"), 1), "\"b\"");
-    assert_int_equal(json_array_size(json_object_get(all, "shown")), 2);
-    assert_int_equal(json_integer_value(json_array_get(json_array_get(json_object_get(all, "spans"), 1), 0)), 2);
-    json_decref(all);
+    const qkv__json_value *all = parsed(&text);
+    assert_int_equal(qkv__json_size(qkv__json_get(all, "types")), 2);
+    assert_string_equal(string_at(qkv__json_get(all, "tokens"), 1), "\"b\"");
+    assert_int_equal(qkv__json_size(qkv__json_get(all, "shown")), 2);
+    assert_int_equal(qkv__json_int(qkv__json_at(qkv__json_at(qkv__json_get(all, "spans"), 1), 0)), 2);
+    json_free(all);
     qkv_buffer_free(&text);
 }
 

@@ -1,6 +1,7 @@
 /* test_serve.c: every path of the server gives what the library gives; tokens, hosts, time limits, streams; how it ends. The
  * page as a file. */
 #include "serve/serve.h"
+#include "json_values.h"
 #include "http_client.h"
 #include "serve_models.h"
 #include "task/passages.h"
@@ -22,7 +23,7 @@
 
 /* ---- JSON ---- */
 
-static json_t *answer_of(reply r, int status)
+static const qkv__json_value *answer_of(reply r, int status)
 {
     if (r.status != status) print_error("%s\n", r.text ? r.text : "no answer");
     assert_int_equal(r.status, status);
@@ -30,26 +31,29 @@ static json_t *answer_of(reply r, int status)
     assert_true(type && !strncmp(type, "application/json\r\n", 18));
     assert_true(strstr(r.text, "X-Content-Type-Options: nosniff\r\n") != NULL);
     assert_null(reply_header(&r, "Access-Control-Allow-Origin"));
-    json_t *x = json_loadb(r.body, r.body_length, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL);
+    const qkv__json_value *x = json_parse(r.body, r.body_length);
     assert_non_null(x);
     free_reply(&r);
     return x;
 }
 
-static json_t *posted(int kind, const char *path, const char *body) { return answer_of(post(ports[kind], path, body), 200); }
+static const qkv__json_value *posted(int kind, const char *path, const char *body)
+{
+    return answer_of(post(ports[kind], path, body), 200);
+}
 
 /* What lies at a path such as "choices/0/text". */
-static json_t *at(json_t *x, const char *path)
+static const qkv__json_value *at(const qkv__json_value *x, const char *path)
 {
     char step[64];
     for (int n; *path && sscanf(path, "%63[^/]%n", step, &n) == 1; path += n + (path[n] == '/'))
-        x = json_is_array(x) ? json_array_get(x, (size_t)atoi(step)) : json_object_get(x, step);
+        x = qkv__json_is_array(x) ? qkv__json_at(x, (size_t)atoi(step)) : qkv__json_get(x, step);
     return x;
 }
 
-static const char *text_at(json_t *x, const char *path)
+static const char *text_at(const qkv__json_value *x, const char *path)
 {
-    const char *text = json_string_value(at(x, path));
+    const char *text = qkv__json_text(at(x, path));
     assert_non_null(text);
     return text;
 }
@@ -78,34 +82,34 @@ static void it_says_what_it_is(void **state)
     (void)state;
     for (int kind = 0; kind < MODEL_KINDS; kind++) {
         const qkv_config *o = qkv_transformer_options(qkv_model_transformer(models[kind]));
-        json_t *x = answer_of(get(ports[kind], "/info"), 200);
+        const qkv__json_value *x = answer_of(get(ports[kind], "/info"), 200);
         assert_string_equal(text_at(x, "task"), tasks[kind]);
         assert_string_equal(text_at(x, "name"), "tiny");
         assert_string_equal(text_at(x, "version"), qkv_version());
-        assert_int_equal(json_integer_value(at(x, "parameters")), qkv_params_count(qkv_model_params(models[kind])));
-        assert_int_equal(json_integer_value(at(x, "encoder_layers")), o->encoder_layers);
-        assert_int_equal(json_integer_value(at(x, "decoder_layers")), o->decoder_layers);
-        assert_int_equal(json_integer_value(at(x, "heads")), o->heads);
-        assert_int_equal(json_integer_value(at(x, "vocabulary")), o->vocabulary);
-        assert_int_equal(json_array_size(at(x, "labels")), kind == MODEL_CLASSES ? 3 : 0);
-        json_decref(x);
+        assert_int_equal(qkv__json_int(at(x, "parameters")), qkv_params_count(qkv_model_params(models[kind])));
+        assert_int_equal(qkv__json_int(at(x, "encoder_layers")), o->encoder_layers);
+        assert_int_equal(qkv__json_int(at(x, "decoder_layers")), o->decoder_layers);
+        assert_int_equal(qkv__json_int(at(x, "heads")), o->heads);
+        assert_int_equal(qkv__json_int(at(x, "vocabulary")), o->vocabulary);
+        assert_int_equal(qkv__json_size(at(x, "labels")), kind == MODEL_CLASSES ? 3 : 0);
+        json_free(x);
         x = answer_of(get(ports[kind], "/v1/models?x=y"), 200);
         assert_string_equal(text_at(x, "data/0/id"), "tiny");
-        json_decref(x);
+        json_free(x);
         x = answer_of(get(ports[kind], "/health"), 200);
         assert_string_equal(text_at(x, "status"), "ok");
-        json_decref(x);
+        json_free(x);
     }
-    json_t *x = answer_of(get(ports[MODEL_PAIR], "/languages"), 200);
+    const qkv__json_value *x = answer_of(get(ports[MODEL_PAIR], "/languages"), 200);
     assert_string_equal(text_at(x, "0/code"), "en");
     assert_string_equal(text_at(x, "0/name"), "English");
     assert_string_equal(text_at(x, "0/targets/0"), "zh");
     assert_string_equal(text_at(x, "1/code"), "zh");
-    json_decref(x);
+    json_free(x);
 }
 
 /* What a server says whose model has a tokenizer made of one line, and writes texts or reads them. */
-static json_t *info_after(qkv_token_kind kind, const char *line, const char *language, bool writes)
+static const qkv__json_value *info_after(qkv_token_kind kind, const char *line, const char *language, bool writes)
 {
     qkv_word_counts *w = qkv_word_counts_new_of(kind);
     assert_int_equal(qkv_word_counts_add(w, line, strlen(line)), QKV_OK);
@@ -116,7 +120,7 @@ static json_t *info_after(qkv_token_kind kind, const char *line, const char *lan
     assert_int_equal(qkv_model_set_tokenizers(m, t, NULL), QKV_OK);
     qkv_server *s = qkv_server_new(m, &(qkv_server_opts){ .source_language = language });
     assert_non_null(s);
-    json_t *x = answer_of(get(qkv_server_port(s), "/info"), 200);
+    const qkv__json_value *x = answer_of(get(qkv_server_port(s), "/info"), 200);
     qkv_server_free(s);
     qkv_model_free(m);
     qkv_word_counts_free(w);
@@ -143,9 +147,9 @@ static void its_example_suits_the_tokenizer(void **state)
                    "I love you" } };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        json_t *x = info_after(rows[i].kind, rows[i].line, rows[i].language, rows[i].writes);
+        const qkv__json_value *x = info_after(rows[i].kind, rows[i].line, rows[i].language, rows[i].writes);
         assert_string_equal(text_at(x, "example"), rows[i].wanted);
-        json_decref(x);
+        json_free(x);
     }
 }
 
@@ -178,24 +182,25 @@ static void translations_are_the_librarys(void **state)
     qkv_translations t = { 0 };
     (void)state;
     assert_int_equal(qkv_translate(models[MODEL_PAIR], texts, NULL, 4, &(qkv_translate_opts){ .n_best = 3 }, &t), QKV_OK);
-    json_t *x = posted(MODEL_PAIR, "/translate",
-                       "{\"q\":[\"I love you\",\"the cat \\\"sat\\\" \\u003con> the mat\",\"\",\"我爱你\"],"
-                       "\"source\":\"en\",\"target\":\"zh\",\"format\":\"text\",\"alternatives\":2,\"api_key\":null}");
+    const qkv__json_value *x = posted(
+        MODEL_PAIR, "/translate",
+        "{\"q\":[\"I love you\",\"the cat \\\"sat\\\" \\u003con> the mat\",\"\",\"我爱你\"],"
+        "\"source\":\"en\",\"target\":\"zh\",\"format\":\"text\",\"alternatives\":2,\"api_key\":null}");
     for (int i = 0; i < 4; i++) {
         char path[64];
         snprintf(path, sizeof path, "translatedText/%d", i);
         assert_string_equal(text_at(x, path), t.best[i * 3].text);
         snprintf(path, sizeof path, "alternatives/%d", i);
-        assert_int_equal(json_array_size(at(x, path)), i == 2 ? 0 : 2);
+        assert_int_equal(qkv__json_size(at(x, path)), i == 2 ? 0 : 2);
         snprintf(path, sizeof path, "alternatives/%d/1", i);
         if (i != 2) assert_string_equal(text_at(x, path), t.best[i * 3 + 2].text);
     }
-    json_decref(x);
+    json_free(x);
     x = posted(MODEL_PAIR, "/translate", "{\"q\":\"I love you\",\"source\":\"auto\",\"target\":\"zh\"}");
     assert_string_equal(text_at(x, "translatedText"), t.best[0].text);
     assert_string_equal(text_at(x, "detectedLanguage/language"), "en");
     assert_null(at(x, "alternatives"));
-    json_decref(x);
+    json_free(x);
     x = answer_of(
         ask(ports[MODEL_PAIR], &(request){ .path = "/translate",
                                            .type = "application/x-www-form-urlencoded; charset=UTF-8",
@@ -203,7 +208,7 @@ static void translations_are_the_librarys(void **state)
         200);
     assert_string_equal(text_at(x, "translatedText"), t.best[9].text);
     assert_string_equal(text_at(x, "alternatives/0"), t.best[10].text);
-    json_decref(x);
+    json_free(x);
     qkv_translations_free(&t);
 }
 
@@ -222,23 +227,23 @@ static void fields_come_in_many_ways(void **state)
         { "/translate?source=en", "application/x-www-form-urlencoded", "q=the%20cat%0D%0Asat&target=zh&alternatives=1" },
         { "/translate?source=en&target=zh", "multipart/form-data; boundary=bound", multipart },
     };
-    json_t *first = NULL;
+    const qkv__json_value *first = NULL;
     (void)state;
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
         const request q = { .path = ways[i].path, .type = ways[i].type, .no_type = !ways[i].type, .body = ways[i].body };
-        json_t *x = answer_of(ask(ports[MODEL_PAIR], &q), 200);
-        assert_int_equal(json_array_size(at(x, "alternatives")), 1);
-        if (first) assert_true(json_equal(x, first));
-        else first = json_incref(x);
-        json_decref(x);
+        const qkv__json_value *x = answer_of(ask(ports[MODEL_PAIR], &q), 200);
+        assert_int_equal(qkv__json_size(at(x, "alternatives")), 1);
+        if (first) assert_true(qkv__json_equal(x, first));
+        if (first) json_free(x);
+        else first = x;
     }
-    json_decref(first);
-    json_t *x = answer_of(post(ports[MODEL_PAIR], "/translate", "{\"q\":\"x\",\"source\":\"en\"}"), 400);
+    json_free(first);
+    const qkv__json_value *x = answer_of(post(ports[MODEL_PAIR], "/translate", "{\"q\":\"x\",\"source\":\"en\"}"), 400);
     assert_string_equal(text_at(x, "error"), "\"target\" is missing");
-    json_decref(x);
+    json_free(x);
     x = answer_of(post(ports[MODEL_ENCODER], "/translate", "{}"), 404);
-    assert_true(json_is_string(at(x, "error")));
-    json_decref(x);
+    assert_true(qkv__json_is_string(at(x, "error")));
+    json_free(x);
 }
 
 /* ---- HTML ---- */
@@ -320,9 +325,10 @@ static void html_is_translated_between_its_tags(void **state)
     (void)state;
     const qkv_translate_opts o = { .size = sizeof o, .n_best = 2, .split = QKV_SPLIT_AUTO };
     assert_int_equal(qkv_translate(models[MODEL_PAIR], texts, NULL, 3, &o, &t), QKV_OK);
-    json_t *x = posted(MODEL_PAIR, "/translate",
-                       "{\"q\":[\"<p>`= the</p> <b>the cat\\n sat</b><code>the cat</code>you &lt;love&gt;\",\"\"],"
-                       "\"source\":\"en\",\"target\":\"zh\",\"format\":\"html\",\"alternatives\":1}");
+    const qkv__json_value *x = posted(
+        MODEL_PAIR, "/translate",
+        "{\"q\":[\"<p>`= the</p> <b>the cat\\n sat</b><code>the cat</code>you &lt;love&gt;\",\"\"],"
+        "\"source\":\"en\",\"target\":\"zh\",\"format\":\"html\",\"alternatives\":1}");
     for (int k = 0; k < 2; k++) {
         qkv__buffer_clear(&wanted);
         for (int i = 0; i < 3; i++) {
@@ -332,14 +338,14 @@ static void html_is_translated_between_its_tags(void **state)
         assert_string_equal(text_at(x, k ? "alternatives/0/0" : "translatedText/0"), wanted.data);
     }
     assert_string_equal(text_at(x, "translatedText/1"), "");
-    json_decref(x);
+    json_free(x);
     qkv_buffer_free(&wanted);
     qkv_translations_free(&t);
 }
 
 /* ---- languages without a name ---- */
 
-static json_t *translated_by(qkv_server *s, const char *source, const char *target, int status)
+static const qkv__json_value *translated_by(qkv_server *s, const char *source, const char *target, int status)
 {
     char body[128];
     snprintf(body, sizeof body, "{\"q\":\"I love you\",\"source\":\"%s\",\"target\":\"%s\"}", source, target);
@@ -352,31 +358,31 @@ static void any_code_fits_a_language_without_a_name(void **state)
     (void)state;
     qkv_model *m = make_served(MODEL_PAIR);
     qkv_server *s = qkv_server_new(m, NULL);
-    json_t *first = translated_by(s, "en", "zh", 200), *x = translated_by(s, "de", "pt-BR", 200);
-    assert_true(json_equal(first, x));
-    json_decref(x);
+    const qkv__json_value *first = translated_by(s, "en", "zh", 200), *x = translated_by(s, "de", "pt-BR", 200);
+    assert_true(qkv__json_equal(first, x));
+    json_free(x);
     x = translated_by(s, "auto", "zh", 200);
     assert_string_equal(text_at(x, "translatedText"), text_at(first, "translatedText"));
     assert_string_equal(text_at(x, "detectedLanguage/language"), "source");
-    json_decref(x), json_decref(first);
-    json_decref(translated_by(s, "", "zh", 400));
+    json_free(x), json_free(first);
+    json_free(translated_by(s, "", "zh", 400));
     qkv__model_set_languages(m, "de", "en");
     x = answer_of(get(qkv_server_port(s), "/languages"), 200);
     assert_string_equal(text_at(x, "0/code"), "de");
     assert_string_equal(text_at(x, "0/targets/0"), "en");
     assert_string_equal(text_at(x, "1/name"), "English");
-    json_decref(x);
-    json_decref(translated_by(s, "de", "en", 200));
+    json_free(x);
+    json_free(translated_by(s, "de", "en", 200));
     x = translated_by(s, "auto", "en", 200);
     assert_string_equal(text_at(x, "detectedLanguage/language"), "de");
-    json_decref(x);
+    json_free(x);
     x = translated_by(s, "de", "fr", 400);
     assert_string_equal(text_at(x, "error"), "\"target\" is \"fr\": this server knows \"en\"");
-    json_decref(x);
+    json_free(x);
     qkv_server_free(s);
     s = qkv_server_new(m, &(qkv_server_opts){ .source_language = "fr", .target_language = "it" }); /* which says more */
-    json_decref(translated_by(s, "fr", "it", 200));
-    json_decref(translated_by(s, "de", "en", 400));
+    json_free(translated_by(s, "fr", "it", 200));
+    json_free(translated_by(s, "de", "en", 400));
     qkv_server_free(s);
     qkv_model_free(m);
 }
@@ -430,7 +436,7 @@ static void lines_and_sentences_stay_apart(void **state)
     for (int i = 0; i < CASES; i++)
         snprintf(body + strlen(body), sizeof body - strlen(body), "%s\"%s\"", i ? "," : "", cases[i].text);
     strcat(body, "]}");
-    json_t *x = posted(MODEL_PAIR, "/translate", body);
+    const qkv__json_value *x = posted(MODEL_PAIR, "/translate", body);
     for (int i = 0; i < CASES; i++) {
         fill_in(cases[i].wanted, &t, wanted, sizeof wanted);
         snprintf(path, sizeof path, "translatedText/%d", i);
@@ -444,9 +450,9 @@ static void lines_and_sentences_stay_apart(void **state)
     qkv_translations_free(&each);
     fill_in("{0:1}\n{1:1}", &t, wanted, sizeof wanted);
     assert_string_equal(text_at(x, "alternatives/0/0"), wanted);
-    assert_int_equal(json_array_size(at(x, "alternatives/0")), 1);
-    assert_int_equal(json_array_size(at(x, "alternatives/6")), 0);
-    json_decref(x);
+    assert_int_equal(qkv__json_size(at(x, "alternatives/0")), 1);
+    assert_int_equal(qkv__json_size(at(x, "alternatives/6")), 0);
+    json_free(x);
     qkv_translations_free(&t);
 }
 
@@ -456,10 +462,10 @@ static void a_text_may_stay_whole(void **state)
     qkv_translations t = { 0 };
     (void)state;
     assert_int_equal(qkv_translate(models[MODEL_PAIR], &whole, NULL, 1, NULL, &t), QKV_OK);
-    json_t *x = posted(MODEL_PAIR, "/translate",
-                       "{\"source\":\"en\",\"target\":\"zh\",\"split\":false,\"q\":\"I love you. The cat sat.\"}");
+    const qkv__json_value *x = posted(
+        MODEL_PAIR, "/translate", "{\"source\":\"en\",\"target\":\"zh\",\"split\":false,\"q\":\"I love you. The cat sat.\"}");
     assert_string_equal(text_at(x, "translatedText"), t.best[0].text);
-    json_decref(x);
+    json_free(x);
     qkv_translations_free(&t);
 }
 
@@ -507,25 +513,25 @@ static void classes_are_the_librarys(void **state)
     qkv_matrix rows = { 0 };
     (void)state;
     assert_int_equal(qkv_classify(models[MODEL_CLASSES], &(qkv_texts){ .texts = texts, .n = 2 }, NULL, &rows), QKV_OK);
-    json_t *x = posted(MODEL_CLASSES, "/classify", "{\"text\":[\"the cat\",\"I love you\"]}");
+    const qkv__json_value *x = posted(MODEL_CLASSES, "/classify", "{\"text\":[\"the cat\",\"I love you\"]}");
     for (int i = 0; i < 2; i++) {
         double before = 2;
         for (int k = 0; k < 3; k++) {
             char path[64];
             snprintf(path, sizeof path, "results/%d/classes/%d", i, k);
-            json_t *found = at(x, path);
-            double p = json_number_value(at(found, "probability"));
+            const qkv__json_value *found = at(x, path);
+            double p = qkv__json_number(at(found, "probability"));
             int id = !strcmp(text_at(found, "label"), "good") ? 0 : !strcmp(text_at(found, "label"), "bad") ? 1 : 2;
             assert_true((float)p == rows.data[3 * i + id]);
             assert_true(p <= before);
             before = p;
         }
     }
-    assert_int_equal(json_integer_value(at(x, "cut")), 0);
-    json_decref(x);
+    assert_int_equal(qkv__json_int(at(x, "cut")), 0);
+    json_free(x);
     x = posted(MODEL_CLASSES, "/classify", "{\"text\":\"the cat\"}");
-    assert_int_equal(json_array_size(at(x, "classes")), 3);
-    json_decref(x);
+    assert_int_equal(qkv__json_size(at(x, "classes")), 3);
+    json_free(x);
     qkv_matrix_free(&rows);
 }
 
@@ -545,11 +551,11 @@ static void only_class(void **state)
     assert_int_equal(qkv_classify(m, &(qkv_texts){ .texts = &text, .n = 1 }, NULL, &row), QKV_OK);
     qkv_server *server = qkv_server_new(m, &(qkv_server_opts){ 0 });
     assert_non_null(server);
-    json_t *x = answer_of(post(qkv_server_port(server), "/classify", "{\"text\":\"the cat\"}"), 200);
-    double logit = json_number_value(at(x, "classes/0/logit")), p = json_number_value(at(x, "classes/0/probability"));
+    const qkv__json_value *x = answer_of(post(qkv_server_port(server), "/classify", "{\"text\":\"the cat\"}"), 200);
+    double logit = qkv__json_number(at(x, "classes/0/logit")), p = qkv__json_number(at(x, "classes/0/probability"));
     assert_true((float)logit == row.data[0] && fabs(p - 1 / (1 + exp(-logit))) < 1e-6);
     assert_string_equal(text_at(x, "classes/0/label"), label);
-    json_decref(x);
+    json_free(x);
     qkv_server_free(server);
     qkv_matrix_free(&row);
     qkv_model_free(m);
@@ -564,21 +570,21 @@ static void vectors_are_the_librarys(void **state)
     for (int k = 0; k < 3; k++) {
         const qkv_texts given = { .texts = texts, .n = 2 };
         assert_int_equal(qkv_embed(models[kinds[k]], &given, &(qkv_embed_opts){ .normalized = 1 }, &rows), QKV_OK);
-        json_t *x = posted(kinds[k], "/v1/embeddings", "{\"input\":[\"the cat\",\"我爱你\"],\"model\":\"any\"}");
-        json_t *y = posted(kinds[k], "/v1/embeddings",
-                           "{\"input\":\"我爱你\",\"encoding_format\":\"base64\",\"dimensions\":16}");
+        const qkv__json_value *x = posted(kinds[k], "/v1/embeddings", "{\"input\":[\"the cat\",\"我爱你\"],\"model\":\"any\"}");
+        const qkv__json_value *y = posted(kinds[k], "/v1/embeddings",
+                                          "{\"input\":\"我爱你\",\"encoding_format\":\"base64\",\"dimensions\":16}");
         for (int64_t i = 0; i < 2 * rows.width; i++) {
             char path[64];
             snprintf(path, sizeof path, "data/%d/embedding/%d", (int)(i / rows.width), (int)(i % rows.width));
-            assert_true((float)json_number_value(at(x, path)) == rows.data[i]);
+            assert_true((float)qkv__json_number(at(x, path)) == rows.data[i]);
         }
         float decoded[64];
         assert_int_equal(decode_base64(text_at(y, "data/0/embedding"), (unsigned char *)decoded, sizeof decoded),
                          sizeof(float) * (size_t)rows.width);
         assert_memory_equal(decoded, rows.data + rows.width, sizeof(float) * (size_t)rows.width);
-        assert_true(json_integer_value(at(x, "usage/prompt_tokens")) > 2);
-        json_decref(x);
-        json_decref(y);
+        assert_true(qkv__json_int(at(x, "usage/prompt_tokens")) > 2);
+        json_free(x);
+        json_free(y);
     }
     qkv_matrix_free(&rows);
 }
@@ -611,35 +617,37 @@ static void many_texts_and_ids(void **state)
     strcat(body, "]}"), strcat(ids_body, "]}");
     const qkv_texts given = { .texts = texts, .n = TEXTS };
     assert_int_equal(qkv_embed(models[MODEL_ENCODER], &given, &(qkv_embed_opts){ .normalized = 1 }, &rows), QKV_OK);
-    json_t *x = posted(MODEL_ENCODER, "/v1/embeddings", body), *y = posted(MODEL_ENCODER, "/v1/embeddings", ids_body);
-    assert_int_equal(json_array_size(at(x, "data")), TEXTS);
-    assert_int_equal(json_integer_value(at(x, "usage/prompt_tokens")), tokens + TEXTS); /* each with <s> */
+    const qkv__json_value *x = posted(MODEL_ENCODER, "/v1/embeddings", body),
+                          *y = posted(MODEL_ENCODER, "/v1/embeddings", ids_body);
+    assert_int_equal(qkv__json_size(at(x, "data")), TEXTS);
+    assert_int_equal(qkv__json_int(at(x, "usage/prompt_tokens")), tokens + TEXTS); /* each with <s> */
     for (int i = 0; i < TEXTS; i++) {
         const float *row = rows.data + i * rows.width;
         double sum = 0;
         snprintf(path, sizeof path, "data/%d", i);
-        const json_t *vector = json_object_get(at(x, path), "embedding"), *shorter = json_object_get(at(y, path), "embedding");
-        assert_int_equal(json_integer_value(json_object_get(at(x, path), "index")), i);
-        assert_int_equal(json_array_size(vector), 16);
-        assert_int_equal(json_array_size(shorter), 5);
+        const qkv__json_value *vector = qkv__json_get(at(x, path), "embedding"),
+                              *shorter = qkv__json_get(at(y, path), "embedding");
+        assert_int_equal(qkv__json_int(qkv__json_get(at(x, path), "index")), i);
+        assert_int_equal(qkv__json_size(vector), 16);
+        assert_int_equal(qkv__json_size(shorter), 5);
         for (size_t k = 0; k < 5; k++) sum += (double)row[k] * (double)row[k];
-        for (size_t k = 0; k < 16; k++) assert_true((float)json_number_value(json_array_get(vector, k)) == row[k]);
+        for (size_t k = 0; k < 16; k++) assert_true((float)qkv__json_number(qkv__json_at(vector, k)) == row[k]);
         for (size_t k = 0; k < 5; k++)
-            assert_true(fabs(json_number_value(json_array_get(shorter, k)) - (double)row[k] / sqrt(sum)) < 1e-6);
+            assert_true(fabs(qkv__json_number(qkv__json_at(shorter, k)) - (double)row[k] / sqrt(sum)) < 1e-6);
     }
-    json_decref(x), json_decref(y);
+    json_free(x), json_free(y);
     x = posted(MODEL_ENCODER, "/v1/embeddings", "{\"input\":[5,6,7]}");
     y = posted(MODEL_ENCODER, "/v1/embeddings", "{\"input\":[[5,6,7]]}");
-    assert_true(json_equal(x, y));
-    assert_int_equal(json_array_size(at(x, "data")), 1);
-    assert_int_equal(json_integer_value(at(x, "usage/prompt_tokens")), 4);
-    json_decref(x), json_decref(y);
+    assert_true(qkv__json_equal(x, y));
+    assert_int_equal(qkv__json_size(at(x, "data")), 1);
+    assert_int_equal(qkv__json_int(at(x, "usage/prompt_tokens")), 4);
+    json_free(x), json_free(y);
     x = answer_of(post(ports[MODEL_ENCODER], "/v1/embeddings", "{\"input\":\"x\",\"dimensions\":17}"), 400);
     assert_string_equal(text_at(x, "error/message"), "\"dimensions\" is 17: the vectors of this model have 16");
-    json_decref(x);
+    json_free(x);
     x = answer_of(post(ports[MODEL_ENCODER], "/v1/embeddings", "{\"input\":[[1],[2,330]]}"), 400);
     assert_string_equal(text_at(x, "error/message"), "\"input\": element 1 is the id 330: the model has the ids 0 to 311");
-    json_decref(x);
+    json_free(x);
     qkv_matrix_free(&rows);
     qkv_ids_free(&ids);
 }
@@ -659,10 +667,10 @@ static void usage_counts_what_is_read(void **state)
         int n = sprintf(body, "%s", heads[i]);
         memset(body + n, 'x', LETTERS);
         strcpy(body + n + LETTERS, i ? "\"]}" : "\"}");
-        json_t *x = posted(MODEL_ENCODER, "/v1/embeddings", body);
-        assert_int_equal(json_integer_value(at(x, "usage/prompt_tokens")), 512 + (i ? 1 + (int)ids.n : 0));
-        assert_int_equal(json_integer_value(at(x, "usage/total_tokens")), 512 + (i ? 1 + (int)ids.n : 0));
-        json_decref(x);
+        const qkv__json_value *x = posted(MODEL_ENCODER, "/v1/embeddings", body);
+        assert_int_equal(qkv__json_int(at(x, "usage/prompt_tokens")), 512 + (i ? 1 + (int)ids.n : 0));
+        assert_int_equal(qkv__json_int(at(x, "usage/total_tokens")), 512 + (i ? 1 + (int)ids.n : 0));
+        json_free(x);
     }
     qkv_ids_free(&ids);
     free(body);
@@ -675,18 +683,18 @@ static void tokens_are_the_librarys(void **state)
     (void)state;
     const qkv_tokenizer *t = qkv_model_tokenizer(models[MODEL_PAIR], QKV_SIDE_SOURCE);
     assert_int_equal(qkv_tokenizer_encode(t, text, sizeof text - 1, NULL, &ids), QKV_OK);
-    json_t *x = posted(MODEL_PAIR, "/tokenize", "{\"text\":\"the 猫\\u0000sat\",\"side\":\"target\"}");
-    assert_int_equal(json_array_size(at(x, "ids")), ids.n);
+    const qkv__json_value *x = posted(MODEL_PAIR, "/tokenize", "{\"text\":\"the 猫\\u0000sat\",\"side\":\"target\"}");
+    assert_int_equal(qkv__json_size(at(x, "ids")), ids.n);
     for (size_t i = 0; i < ids.n; i++) {
-        assert_int_equal(json_integer_value(json_array_get(at(x, "ids"), i)), ids.ids[i]);
-        assert_string_equal(json_string_value(json_array_get(at(x, "tokens"), i)), qkv_tokenizer_token(t, ids.ids[i]));
-        assert_int_equal(json_integer_value(json_array_get(json_array_get(at(x, "spans"), i), 1)), ids.spans[i].end);
+        assert_int_equal(qkv__json_int(qkv__json_at(at(x, "ids"), i)), ids.ids[i]);
+        assert_string_equal(qkv__json_text(qkv__json_at(at(x, "tokens"), i)), qkv_tokenizer_token(t, ids.ids[i]));
+        assert_int_equal(qkv__json_int(qkv__json_at(qkv__json_at(at(x, "spans"), i), 1)), ids.spans[i].end);
     }
-    json_decref(x);
+    json_free(x);
     x = posted(MODEL_PAIR, "/tokenize", "{\"text\":[\"a\",\"\"]}");
-    assert_int_equal(json_array_size(at(x, "results/0/ids")), 1);
-    assert_int_equal(json_array_size(at(x, "results/1/ids")), 0);
-    json_decref(x);
+    assert_int_equal(qkv__json_size(at(x, "results/0/ids")), 1);
+    assert_int_equal(qkv__json_size(at(x, "results/1/ids")), 0);
+    json_free(x);
     qkv_ids_free(&ids);
 }
 
@@ -699,44 +707,45 @@ static void tokens_in_other_forms(void **state)
     qkv_ids ids = { 0 };
     char joined[64] = "", body[512];
     assert_int_equal(qkv_tokenizer_encode(t, text, strlen(text), NULL, &ids), QKV_OK);
-    json_t *x = posted(MODEL_PAIR, "/tokenize", "{\"content\":\"the 猫 sat\"}");
-    json_t *y = posted(MODEL_PAIR, "/tokenize", "{\"content\":\"the 猫 sat\",\"with_pieces\":true}");
-    json_t *z = posted(MODEL_PAIR, "/tokenize", "{\"prompt\":\"the 猫 sat\",\"return_token_strs\":true,\"model\":\"tiny\"}");
-    assert_int_equal(json_object_size(x), 1);
-    assert_int_equal(json_array_size(at(x, "tokens")), ids.n);
-    assert_int_equal(json_array_size(at(z, "tokens")), ids.n + 1); /* with </s> */
-    assert_int_equal(json_integer_value(at(z, "count")), ids.n + 1);
-    assert_int_equal(json_integer_value(json_array_get(at(z, "tokens"), ids.n)), qkv_tokenizer_id(t, "</s>"));
-    assert_string_equal(json_string_value(json_array_get(at(z, "token_strs"), ids.n)), "</s>");
-    assert_true(json_is_null(at(z, "max_model_len")));
+    const qkv__json_value *x = posted(MODEL_PAIR, "/tokenize", "{\"content\":\"the 猫 sat\"}");
+    const qkv__json_value *y = posted(MODEL_PAIR, "/tokenize", "{\"content\":\"the 猫 sat\",\"with_pieces\":true}");
+    const qkv__json_value *z = posted(MODEL_PAIR, "/tokenize",
+                                      "{\"prompt\":\"the 猫 sat\",\"return_token_strs\":true,\"model\":\"tiny\"}");
+    assert_int_equal(qkv__json_size(x), 1);
+    assert_int_equal(qkv__json_size(at(x, "tokens")), ids.n);
+    assert_int_equal(qkv__json_size(at(z, "tokens")), ids.n + 1); /* with </s> */
+    assert_int_equal(qkv__json_int(at(z, "count")), ids.n + 1);
+    assert_int_equal(qkv__json_int(qkv__json_at(at(z, "tokens"), ids.n)), qkv_tokenizer_id(t, "</s>"));
+    assert_string_equal(qkv__json_text(qkv__json_at(at(z, "token_strs"), ids.n)), "</s>");
+    assert_true(qkv__json_is_null(at(z, "max_model_len")));
     for (size_t i = 0; i < ids.n; i++) {
-        const json_t *piece = json_object_get(json_array_get(at(y, "tokens"), i), "piece");
-        assert_int_equal(json_integer_value(json_array_get(at(x, "tokens"), i)), ids.ids[i]);
-        assert_int_equal(json_integer_value(json_array_get(at(z, "tokens"), i)), ids.ids[i]);
-        assert_int_equal(json_integer_value(json_object_get(json_array_get(at(y, "tokens"), i), "id")), ids.ids[i]);
-        if (json_is_string(piece)) strcat(joined, json_string_value(piece));
+        const qkv__json_value *piece = qkv__json_get(qkv__json_at(at(y, "tokens"), i), "piece");
+        assert_int_equal(qkv__json_int(qkv__json_at(at(x, "tokens"), i)), ids.ids[i]);
+        assert_int_equal(qkv__json_int(qkv__json_at(at(z, "tokens"), i)), ids.ids[i]);
+        assert_int_equal(qkv__json_int(qkv__json_get(qkv__json_at(at(y, "tokens"), i), "id")), ids.ids[i]);
+        if (qkv__json_is_string(piece)) strcat(joined, qkv__json_text(piece));
         else
-            for (size_t k = 0; k < json_array_size(piece); k++)
-                strncat(joined, &(char){ (char)json_integer_value(json_array_get(piece, k)) }, 1);
+            for (size_t k = 0; k < qkv__json_size(piece); k++)
+                strncat(joined, &(char){ (char)qkv__json_int(qkv__json_at(piece, k)) }, 1);
     }
     assert_string_equal(joined, text);
-    char *tokens = json_dumps(at(x, "tokens"), JSON_COMPACT);
+    char *tokens = json_text(at(x, "tokens"), QKV__JSON_COMPACT);
     snprintf(body, sizeof body, "{\"tokens\":%s}", tokens);
     free(tokens);
-    json_decref(y);
+    json_free(y);
     y = posted(MODEL_PAIR, "/detokenize", body);
     assert_string_equal(text_at(y, "content"), text);
     assert_string_equal(text_at(y, "prompt"), text);
-    json_decref(x), json_decref(y), json_decref(z);
+    json_free(x), json_free(y), json_free(z);
     x = posted(MODEL_PAIR, "/tokenize", "{\"prompt\":\"\",\"add_special_tokens\":false}");
     y = posted(MODEL_PAIR, "/detokenize", "{\"tokens\":[]}");
     z = posted(MODEL_LANGUAGE, "/tokenize", "{\"content\":\"</s>a\",\"add_special\":true}");
-    assert_int_equal(json_array_size(at(x, "tokens")), 0);
+    assert_int_equal(qkv__json_size(at(x, "tokens")), 0);
     assert_string_equal(text_at(y, "content"), "");
-    assert_int_equal(json_integer_value(at(z, "tokens/0")), qkv_tokenizer_id(t, "<s>"));
-    assert_int_equal(json_integer_value(at(z, "tokens/1")), qkv_tokenizer_id(t, "</s>"));
-    assert_int_equal(json_array_size(at(z, "tokens")), 3);
-    json_decref(x), json_decref(y), json_decref(z);
+    assert_int_equal(qkv__json_int(at(z, "tokens/0")), qkv_tokenizer_id(t, "<s>"));
+    assert_int_equal(qkv__json_int(at(z, "tokens/1")), qkv_tokenizer_id(t, "</s>"));
+    assert_int_equal(qkv__json_size(at(z, "tokens")), 3);
+    json_free(x), json_free(y), json_free(z);
     qkv_ids_free(&ids);
 }
 
@@ -763,18 +772,18 @@ static void read_events(const reply *r, streamed *s)
             assert_string_equal(line, "data: [DONE]\n\n");
             return;
         }
-        json_t *x = json_loadb(line + 6, (size_t)(end - line - 6), 0, NULL);
+        const qkv__json_value *x = json_parse(line + 6, (size_t)(end - line - 6));
         assert_non_null(x);
         s->has_usage |= at(x, "usage") != NULL;
         if (at(x, "choices/0")) {
-            size_t index = (size_t)json_integer_value(at(x, "choices/0/index"));
+            size_t index = (size_t)qkv__json_int(at(x, "choices/0/index"));
             assert_true(index < 8 && !*s->finish[index]);
             strcat(s->text[index], text_at(x, "choices/0/text"));
-            if (json_is_string(at(x, "choices/0/finish_reason")))
+            if (qkv__json_is_string(at(x, "choices/0/finish_reason")))
                 strcpy(s->finish[index], text_at(x, "choices/0/finish_reason"));
         }
         s->events++;
-        json_decref(x);
+        json_free(x);
     }
 }
 
@@ -788,28 +797,28 @@ static void completions_are_the_librarys(void **state)
     const char *body =
         "{\"prompt\":[\"the cat\",\"我\"],\"n\":2,\"max_tokens\":20,\"temperature\":0.9,\"top_p\":0.95,\"seed\":7,"
         "\"stop\":[\"zz\",\"猫\"],\"logprobs\":1,\"presence_penalty\":0,\"logit_bias\":{},\"user\":\"me\"}";
-    json_t *x = posted(MODEL_LANGUAGE, "/v1/completions", body);
+    const qkv__json_value *x = posted(MODEL_LANGUAGE, "/v1/completions", body);
     int64_t tokens = 0, prompt_tokens = 0;
-    assert_int_equal(json_array_size(at(x, "choices")), 4);
+    assert_int_equal(qkv__json_size(at(x, "choices")), 4);
     for (int i = 0; i < 4; i++) {
         char path[64];
         snprintf(path, sizeof path, "choices/%d", i);
-        json_t *choice = at(x, path);
+        const qkv__json_value *choice = at(x, path);
         o.sample = i % 2;
         assert_int_equal(qkv_generate(models[MODEL_LANGUAGE], prompts[i / 2], strlen(prompts[i / 2]), &o, NULL, NULL, &g),
                          QKV_OK);
         assert_string_equal(text_at(choice, "text"), g.text.data);
         assert_string_equal(text_at(choice, "finish_reason"), g.finish == QKV_FINISH_LENGTH ? "length" : "stop");
-        assert_int_equal(json_integer_value(at(choice, "index")), i);
-        assert_int_equal(json_array_size(at(choice, "logprobs/token_logprobs")), g.n);
+        assert_int_equal(qkv__json_int(at(choice, "index")), i);
+        assert_int_equal(qkv__json_size(at(choice, "logprobs/token_logprobs")), g.n);
         for (int64_t k = 0; k < g.n; k++)
-            assert_true(json_real_value(json_array_get(at(choice, "logprobs/token_logprobs"), (size_t)k)) == g.log_p[k]);
+            assert_true(qkv__json_number(qkv__json_at(at(choice, "logprobs/token_logprobs"), (size_t)k)) == g.log_p[k]);
         tokens += g.n;
         if (!o.sample) prompt_tokens += g.n_prompt;
     }
-    assert_int_equal(json_integer_value(at(x, "usage/completion_tokens")), tokens);
-    assert_int_equal(json_integer_value(at(x, "usage/prompt_tokens")), prompt_tokens);
-    json_decref(x);
+    assert_int_equal(qkv__json_int(at(x, "usage/completion_tokens")), tokens);
+    assert_int_equal(qkv__json_int(at(x, "usage/prompt_tokens")), prompt_tokens);
+    json_free(x);
     qkv_generated_free(&g);
 }
 
@@ -831,17 +840,17 @@ static void a_stream_is_the_same_text(void **state)
         snprintf(whole, sizeof whole, bodies[i], "");
         snprintf(piece, sizeof piece, bodies[i], ",\"stream\":true,\"stream_options\":{\"include_usage\":true}");
 #pragma GCC diagnostic pop
-        json_t *x = posted(MODEL_LANGUAGE, "/v1/completions", whole);
+        const qkv__json_value *x = posted(MODEL_LANGUAGE, "/v1/completions", whole);
         reply r = post(ports[MODEL_LANGUAGE], "/v1/completions", piece);
         read_events(&r, &s);
-        assert_true(s.is_done && s.has_usage && s.events > (int)json_array_size(at(x, "choices")));
-        for (size_t k = 0; k < json_array_size(at(x, "choices")); k++) {
+        assert_true(s.is_done && s.has_usage && s.events > (int)qkv__json_size(at(x, "choices")));
+        for (size_t k = 0; k < qkv__json_size(at(x, "choices")); k++) {
             char path[64];
             snprintf(path, sizeof path, "choices/%zu", k);
             assert_string_equal(s.text[k], text_at(at(x, path), "text"));
             assert_string_equal(s.finish[k], text_at(at(x, path), "finish_reason"));
         }
-        json_decref(x);
+        json_free(x);
         free_reply(&r);
     }
 }
@@ -854,29 +863,29 @@ typedef struct looked {
     unsigned char decoded[16384];
 } looked;
 
-static json_t *look(int kind, const char *rest)
+static const qkv__json_value *look(int kind, const char *rest)
 {
     char body[512];
     snprintf(body, sizeof body, "{\"text\":\"the 猫 sat\"%s}", rest);
     return posted(kind, "/attention", body);
 }
 
-static void same_weights(looked *l, json_t *x, qkv_attention_kind kind)
+static void same_weights(looked *l, const qkv__json_value *x, qkv_attention_kind kind)
 {
     int64_t rows = qkv_attention_rows(&l->a, kind)->n, columns = qkv_attention_columns(&l->a, kind)->n;
-    assert_int_equal(json_integer_value(at(x, "rows")), rows);
-    assert_int_equal(json_integer_value(at(x, "columns")), columns);
+    assert_int_equal(qkv__json_int(at(x, "rows")), rows);
+    assert_int_equal(qkv__json_int(at(x, "columns")), columns);
     size_t bytes = sizeof(float) * (size_t)(rows * columns);
     assert_int_equal(decode_base64(text_at(x, "weights"), l->decoded, sizeof l->decoded), bytes);
     assert_memory_equal(l->decoded, l->weights, bytes);
 }
 
-static void same_side(json_t *x, const qkv_attention_side *side)
+static void same_side(const qkv__json_value *x, const qkv_attention_side *side)
 {
-    assert_int_equal(json_array_size(at(x, "tokens")), side->n);
+    assert_int_equal(qkv__json_size(at(x, "tokens")), side->n);
     for (int64_t i = 0; i < side->n; i++) {
-        assert_string_equal(json_string_value(json_array_get(at(x, "tokens"), (size_t)i)), side->names[i]);
-        assert_int_equal(json_integer_value(json_array_get(at(x, "special"), (size_t)i)), side->special[i]);
+        assert_string_equal(qkv__json_text(qkv__json_at(at(x, "tokens"), (size_t)i)), side->names[i]);
+        assert_int_equal(qkv__json_int(qkv__json_at(at(x, "special"), (size_t)i)), side->special[i]);
     }
 }
 
@@ -886,12 +895,12 @@ static void same_thumbnails(looked *l, int model, qkv_attention_kind kind)
 {
     char rest[128], path[64];
     snprintf(rest, sizeof rest, ",\"kind\":\"%s\",\"thumbnails\":3", kind_names[kind]);
-    json_t *x = look(model, rest);
+    const qkv__json_value *x = look(model, rest);
     int64_t n = qkv_attention_rows(&l->a, kind)->n, m = qkv_attention_columns(&l->a, kind)->n;
     int64_t rows = n < 3 ? n : 3, columns = m < 3 ? m : 3;
-    assert_int_equal(json_integer_value(at(x, "rows")), rows);
-    assert_int_equal(json_array_size(at(x, "maps")), l->a.layers[kind]);
-    assert_int_equal(json_array_size(at(x, "maps/1")), l->a.heads);
+    assert_int_equal(qkv__json_int(at(x, "rows")), rows);
+    assert_int_equal(qkv__json_size(at(x, "maps")), l->a.layers[kind]);
+    assert_int_equal(qkv__json_size(at(x, "maps/1")), l->a.heads);
     assert_int_equal(qkv_attention_weights(&l->a, kind, 1, 1, l->weights), QKV_OK);
     snprintf(path, sizeof path, "maps/1/1");
     assert_int_equal(decode_base64(text_at(x, path), l->decoded, sizeof l->decoded), rows * columns);
@@ -902,7 +911,7 @@ static void same_thumbnails(looked *l, int model, qkv_attention_kind kind)
                 if (i / m * rows / n == r && i % m * columns / m == c && l->weights[i] > largest) largest = l->weights[i];
             assert_int_equal(l->decoded[r * columns + c], lroundf(255 * largest));
         }
-    json_decref(x);
+    json_free(x);
 }
 
 static void same_heads(looked *l, int model, qkv_attention_kind kind)
@@ -914,17 +923,17 @@ static void same_heads(looked *l, int model, qkv_attention_kind kind)
             if (layer >= 0) snprintf(layer_text, sizeof layer_text, "%d", layer);
             if (head >= 0) snprintf(head_text, sizeof head_text, "%d", head);
             snprintf(rest, sizeof rest, ",\"kind\":\"%s\",\"layer\":%s,\"head\":%s", kind_names[kind], layer_text, head_text);
-            json_t *x = look(model, rest);
+            const qkv__json_value *x = look(model, rest);
             assert_int_equal(qkv_attention_weights(&l->a, kind, layer, head, l->weights), QKV_OK);
             same_weights(l, x, kind);
-            json_decref(x);
+            json_free(x);
         }
     if (kind == QKV_ATTENTION_CROSS) return;
     snprintf(rest, sizeof rest, ",\"kind\":\"%s\",\"layer\":\"rollout\"", kind_names[kind]);
-    json_t *x = look(model, rest);
+    const qkv__json_value *x = look(model, rest);
     assert_int_equal(qkv_attention_rollout(&l->a, kind, l->weights), QKV_OK);
     same_weights(l, x, kind);
-    json_decref(x);
+    json_free(x);
 }
 
 static void same_ranks(looked *l, int model, qkv_attention_kind kind)
@@ -932,21 +941,21 @@ static void same_ranks(looked *l, int model, qkv_attention_kind kind)
     char rest[128];
     qkv_head_measures m;
     snprintf(rest, sizeof rest, ",\"kind\":\"%s\",\"rank\":true", kind_names[kind]);
-    json_t *x = look(model, rest);
-    assert_int_equal(json_array_size(at(x, "heads")), l->a.layers[kind] * l->a.heads);
+    const qkv__json_value *x = look(model, rest);
+    assert_int_equal(qkv__json_size(at(x, "heads")), l->a.layers[kind] * l->a.heads);
     for (int i = 0; i < l->a.layers[kind] * l->a.heads; i++) {
-        json_t *found = json_array_get(at(x, "heads"), (size_t)i);
-        assert_int_equal(json_integer_value(at(found, "layer")), i / l->a.heads);
-        assert_int_equal(json_integer_value(at(found, "head")), i % l->a.heads);
+        const qkv__json_value *found = qkv__json_at(at(x, "heads"), (size_t)i);
+        assert_int_equal(qkv__json_int(at(found, "layer")), i / l->a.heads);
+        assert_int_equal(qkv__json_int(at(found, "head")), i % l->a.heads);
         assert_int_equal(qkv_attention_stats(&l->a, kind, i / l->a.heads, i % l->a.heads, &m), QKV_OK);
-        assert_true(json_number_value(at(found, "entropy")) == m.entropy);
-        assert_true(json_number_value(at(found, "diagonality")) == m.diagonality);
-        assert_true(json_number_value(at(found, "first")) == m.first);
-        assert_true(json_number_value(at(found, "previous")) == m.previous);
-        assert_true(json_number_value(at(found, "same")) == m.same);
-        assert_true(json_number_value(at(found, "next")) == m.next);
+        assert_true(qkv__json_number(at(found, "entropy")) == m.entropy);
+        assert_true(qkv__json_number(at(found, "diagonality")) == m.diagonality);
+        assert_true(qkv__json_number(at(found, "first")) == m.first);
+        assert_true(qkv__json_number(at(found, "previous")) == m.previous);
+        assert_true(qkv__json_number(at(found, "same")) == m.same);
+        assert_true(qkv__json_number(at(found, "next")) == m.next);
     }
-    json_decref(x);
+    json_free(x);
 }
 
 /* As the server continues a text when it is not told how. */
@@ -970,27 +979,27 @@ static void attention_is_the_librarys(void **state)
     (void)state;
     for (int model = 0; model < MODEL_KINDS; model++) {
         attend_as_asked(model, l, &g);
-        json_t *x = look(model, "");
+        const qkv__json_value *x = look(model, "");
         assert_string_equal(text_at(x, "text"), "the 猫 sat");
         if (l->a.layers[0]) same_side(at(x, "sides/source"), &l->a.source);
         if (l->a.layers[1]) same_side(at(x, "sides/read"), &l->a.read);
         if (l->a.layers[2]) same_side(at(x, "sides/chosen"), &l->a.chosen);
         if (model == MODEL_LANGUAGE) assert_string_equal(text_at(x, "output/text"), g.text.data);
-        if (model == MODEL_LANGUAGE) assert_int_equal(json_array_size(at(x, "target_ids")), g.n);
-        if (model == MODEL_CLASSES) assert_int_equal(json_array_size(at(x, "output/classes")), 3);
+        if (model == MODEL_LANGUAGE) assert_int_equal(qkv__json_size(at(x, "target_ids")), g.n);
+        if (model == MODEL_CLASSES) assert_int_equal(qkv__json_size(at(x, "output/classes")), 3);
         size_t kinds = 0;
         for (qkv_attention_kind kind = 0; kind < QKV_ATTENTION_KINDS; kind++) {
             if (!l->a.layers[kind]) continue;
             char path[32];
             snprintf(path, sizeof path, "kinds/%zu", kinds++);
             assert_string_equal(text_at(at(x, path), "kind"), kind_names[kind]);
-            assert_int_equal(json_integer_value(at(at(x, path), "layers")), l->a.layers[kind]);
+            assert_int_equal(qkv__json_int(at(at(x, path), "layers")), l->a.layers[kind]);
             same_heads(l, model, kind);
             same_ranks(l, model, kind);
             same_thumbnails(l, model, kind);
         }
-        assert_int_equal(json_array_size(at(x, "kinds")), kinds);
-        json_decref(x);
+        assert_int_equal(qkv__json_size(at(x, "kinds")), kinds);
+        json_free(x);
     }
     qkv_generated_free(&g);
     qkv_attention_capture_free(&l->a);
@@ -1005,42 +1014,43 @@ static void a_target_is_looked_at_instead_of_a_search(void **state)
     (void)state;
     assert_int_equal(qkv_translate(models[MODEL_PAIR], &texts, NULL, 1, &(qkv_translate_opts){ .beam = 5, .n_best = 3 }, &t),
                      QKV_OK);
-    json_t *x = look(MODEL_PAIR, ",\"beam\":5,\"n_best\":3");
-    assert_int_equal(json_array_size(at(x, "output/translations")), 3);
+    const qkv__json_value *x = look(MODEL_PAIR, ",\"beam\":5,\"n_best\":3");
+    assert_int_equal(qkv__json_size(at(x, "output/translations")), 3);
     for (int i = 0; i < 3; i++) {
-        json_t *found = json_array_get(at(x, "output/translations"), (size_t)i);
+        const qkv__json_value *found = qkv__json_at(at(x, "output/translations"), (size_t)i);
         assert_string_equal(text_at(found, "text"), t.best[i].text);
-        assert_true(json_number_value(at(found, "score")) == t.best[i].score);
-        assert_int_equal(json_array_size(at(found, "ids")), t.best[i].n_ids);
+        assert_true(qkv__json_number(at(found, "score")) == t.best[i].score);
+        assert_int_equal(qkv__json_size(at(found, "ids")), t.best[i].n_ids);
     }
-    json_t *same = look(MODEL_PAIR, ",\"beam\":5");
-    assert_true(json_equal(at(x, "sides"), at(same, "sides")));
-    assert_true(json_equal(at(x, "target_ids"), at(same, "target_ids")));
-    json_decref(same);
+    const qkv__json_value *same = look(MODEL_PAIR, ",\"beam\":5");
+    assert_true(qkv__json_equal(at(x, "sides"), at(same, "sides")));
+    assert_true(qkv__json_equal(at(x, "target_ids"), at(same, "target_ids")));
+    json_free(same);
 
     char rest[256];
-    char *ids = json_dumps(at(x, "output/translations/1/ids"), JSON_COMPACT);
+    char *ids = json_text(at(x, "output/translations/1/ids"), QKV__JSON_COMPACT);
     snprintf(rest, sizeof rest, ",\"target_ids\":%s", ids);
-    json_t *second = look(MODEL_PAIR, rest);
+    const qkv__json_value *second = look(MODEL_PAIR, rest);
     assert_string_equal(text_at(second, "output/translations/0/text"), t.best[1].text);
-    assert_true(json_is_null(at(second, "output/translations/0/score")));
-    json_decref(second);
+    assert_true(qkv__json_is_null(at(second, "output/translations/0/score")));
+    json_free(second);
     free(ids);
 
-    json_t *chosen = look(MODEL_PAIR, ",\"target\":\"我爱\",\"special\":false");
+    const qkv__json_value *chosen = look(MODEL_PAIR, ",\"target\":\"我爱\",\"special\":false");
     assert_string_equal(text_at(chosen, "sides/chosen/tokens/0"), "我爱");
-    assert_int_equal(json_array_size(at(chosen, "sides/chosen/tokens")), 1);
-    json_decref(chosen);
-    json_t *pieces = look(MODEL_PAIR, ",\"target\":\"\",\"pieces\":true"), *joined = look(MODEL_PAIR, ",\"target\":\"\"");
-    assert_int_equal(json_array_size(at(joined, "target_ids")), 0);
-    assert_true(json_array_size(at(pieces, "sides/source/tokens")) >= json_array_size(at(joined, "sides/source/tokens")));
-    json_decref(pieces);
-    json_decref(joined);
-    json_decref(x);
+    assert_int_equal(qkv__json_size(at(chosen, "sides/chosen/tokens")), 1);
+    json_free(chosen);
+    const qkv__json_value *pieces = look(MODEL_PAIR, ",\"target\":\"\",\"pieces\":true"),
+                          *joined = look(MODEL_PAIR, ",\"target\":\"\"");
+    assert_int_equal(qkv__json_size(at(joined, "target_ids")), 0);
+    assert_true(qkv__json_size(at(pieces, "sides/source/tokens")) >= qkv__json_size(at(joined, "sides/source/tokens")));
+    json_free(pieces);
+    json_free(joined);
+    json_free(x);
     x = look(MODEL_LANGUAGE, ",\"max_tokens\":0");
-    assert_int_equal(json_array_size(at(x, "target_ids")), 0);
+    assert_int_equal(qkv__json_size(at(x, "target_ids")), 0);
     assert_string_equal(text_at(x, "output/text"), "");
-    json_decref(x);
+    json_free(x);
     qkv_translations_free(&t);
 }
 
@@ -1053,17 +1063,17 @@ static void a_long_text_is_refused(void **state)
     int n = snprintf(body, 32, "{\"text\":\"");
     memset(body + n, 'x', LETTERS);
     strcpy(body + n + LETTERS, "\"}");
-    json_t *x = answer_of(post(ports[MODEL_CLASSES], "/attention", body), 400);
+    const qkv__json_value *x = answer_of(post(ports[MODEL_CLASSES], "/attention", body), 400);
     assert_non_null(strstr(text_at(x, "error/message"), "5000 tokens"));
-    json_decref(x);
+    json_free(x);
     memcpy(body, "{\"q\"   :\"", 9);
     strcpy(body + n + LETTERS, "\",\"source\":\"en\",\"target\":\"zh\"}");
     x = answer_of(post(ports[MODEL_PAIR], "/translate", body), 400);
     assert_non_null(strstr(text_at(x, "error"), "5000 tokens, more than 1024: no more are read at once"));
-    json_decref(x);
+    json_free(x);
     x = answer_of(post(ports[MODEL_PAIR], "/attention", "{\"text\":\"x\",\"kind\":\"cross\",\"layer\":2,\"head\":0}"), 400);
     assert_non_null(strstr(text_at(x, "error/message"), "layers 0 to 1"));
-    json_decref(x);
+    json_free(x);
     free(body);
 }
 
@@ -1275,8 +1285,8 @@ static void what_does_not_arrive_in_time_is_ended(void **state)
         assert_true(ended);
         close(fd);
     }
-    json_t *x = answer_of(get(qkv_server_port(s), "/health"), 200);
-    json_decref(x);
+    const qkv__json_value *x = answer_of(get(qkv_server_port(s), "/health"), 200);
+    json_free(x);
     qkv_server_free(s);
 }
 
@@ -1285,8 +1295,8 @@ static double time_completion(int port, int n, int max_tokens)
     char body[128];
     double began = seconds();
     snprintf(body, sizeof body, "{\"prompt\":\"the\",\"n\":%d,\"max_tokens\":%d,\"temperature\":0}", n, max_tokens);
-    json_t *x = answer_of(post(port, "/v1/completions", body), 200);
-    json_decref(x);
+    const qkv__json_value *x = answer_of(post(port, "/v1/completions", body), 200);
+    json_free(x);
     return seconds() - began;
 }
 
@@ -1480,7 +1490,7 @@ static void starting_needs_memory(void **state)
 
 static const char page_path[] = "test_serve_page.html";
 
-static json_t *page_data(void)
+static const qkv__json_value *page_data(void)
 {
     FILE *f = fopen(page_path, "rb");
     assert_non_null(f);
@@ -1494,7 +1504,7 @@ static json_t *page_data(void)
     const char *end = strstr(data, "</script>");
     assert_non_null(end);
     assert_true(strchr(data, '<') == end);
-    json_t *x = json_loadb(data, (size_t)(end - data), JSON_REJECT_DUPLICATES, NULL);
+    const qkv__json_value *x = json_parse(data, (size_t)(end - data));
     assert_non_null(x);
     assert_non_null(strstr(end, "</html>"));
     free_reply(&r);
@@ -1509,7 +1519,7 @@ static void a_page_holds_what_was_attended_to(void **state)
     for (int model = 0; model < MODEL_KINDS; model++) {
         assert_int_equal(qkv_attend(models[model], text, strlen(text), NULL, 0, NULL, &l->a), QKV_OK);
         assert_int_equal(qkv_explorer_write(page_path, models[model], &l->a, -1, -1, -1), QKV_OK);
-        json_t *x = page_data();
+        const qkv__json_value *x = page_data();
         assert_string_equal(text_at(x, "overview/text"), text);
         size_t maps = 0;
         for (qkv_attention_kind kind = 0; kind < QKV_ATTENTION_KINDS; kind++) {
@@ -1518,26 +1528,26 @@ static void a_page_holds_what_was_attended_to(void **state)
             maps += (size_t)((l->a.layers[kind] + 1) * (l->a.heads + 1) + (kind != QKV_ATTENTION_CROSS));
             snprintf(key, sizeof key, "%s/1/mean", kind_names[kind]);
             assert_int_equal(qkv_attention_weights(&l->a, kind, 1, -1, l->weights), QKV_OK);
-            same_weights(l, json_object_get(at(x, "heads"), key), kind);
-            assert_non_null(json_object_get(at(x, "thumbnails"), kind_names[kind]));
-            assert_non_null(json_object_get(at(x, "ranks"), kind_names[kind]));
+            same_weights(l, qkv__json_get(at(x, "heads"), key), kind);
+            assert_non_null(qkv__json_get(at(x, "thumbnails"), kind_names[kind]));
+            assert_non_null(qkv__json_get(at(x, "ranks"), kind_names[kind]));
         }
-        assert_int_equal(json_object_size(at(x, "heads")), maps);
+        assert_int_equal(qkv__json_size(at(x, "heads")), maps);
         if (model == MODEL_PAIR) {
             assert_string_equal(text_at(x, "overview/output/translations/0/text"), l->a.found->text);
-            assert_int_equal(json_array_size(at(x, "overview/target_ids")), l->a.found->n_ids);
+            assert_int_equal(qkv__json_size(at(x, "overview/target_ids")), l->a.found->n_ids);
         }
-        json_decref(x);
+        json_free(x);
     }
     assert_int_equal(qkv_attend(models[MODEL_PAIR], text, strlen(text), "我爱", 6, NULL, &l->a), QKV_OK);
     assert_int_equal(qkv_explorer_write(page_path, models[MODEL_PAIR], &l->a, QKV_ATTENTION_CROSS, 0, 1), QKV_OK);
-    json_t *x = page_data();
+    const qkv__json_value *x = page_data();
     assert_string_equal(text_at(x, "overview/output/translations/0/text"), "我爱");
-    assert_int_equal(json_array_size(at(x, "overview/kinds")), 1);
-    assert_int_equal(json_object_size(at(x, "heads")), 1);
-    assert_int_equal(json_object_size(at(x, "thumbnails")), 0);
-    assert_int_equal(json_array_size(at(x, "ranks/cross/heads")), 1);
-    json_decref(x);
+    assert_int_equal(qkv__json_size(at(x, "overview/kinds")), 1);
+    assert_int_equal(qkv__json_size(at(x, "heads")), 1);
+    assert_int_equal(qkv__json_size(at(x, "thumbnails")), 0);
+    assert_int_equal(qkv__json_size(at(x, "ranks/cross/heads")), 1);
+    json_free(x);
     qkv_attention_capture_free(&l->a);
     free(l);
     unlink(page_path);
@@ -1572,8 +1582,8 @@ static void a_page_is_written_whole_or_not_at_all(void **state)
         assert_int_equal(is_there, failing.renamed);
         unlink(page_path);
     }
-    json_t *x = page_data();
-    json_decref(x);
+    const qkv__json_value *x = page_data();
+    json_free(x);
     unlink(page_path);
     assert_int_equal(qkv_explorer_write("no/such/folder/x.html", models[MODEL_CLASSES], &seen, -1, -1, -1), QKV_IO);
     static const int wrong[][3] = { { 1, -1, -1 }, { 2, -1, -1 }, { 3, -1, -1 }, { -1, 2, -1 },
@@ -1596,8 +1606,8 @@ static void a_page_is_written_whole_or_not_at_all(void **state)
     assert_int_equal(access(page_path, F_OK), -1);
     assert_int_equal(qkv_explorer_write(page_path, models[MODEL_CLASSES], &seen, 0, 1, 1), QKV_OK);
     x = page_data();
-    assert_non_null(at(json_object_get(at(x, "heads"), "encoder/1/1"), "weights/u16")); /* so many are packed */
-    json_decref(x);
+    assert_non_null(at(qkv__json_get(at(x, "heads"), "encoder/1/1"), "weights/u16")); /* so many are packed */
+    json_free(x);
     qkv_attention_capture_free(&seen);
     unlink(page_path);
     assert_true(each_allocation_fails(attend_and_write) > 20);

@@ -2,10 +2,10 @@
 #include "serve/serve.h"
 
 #include <qkv/unstable/util.h>
+#include "json_values.h"
 #include "http_client.h"
 #include "serve_models.h"
 
-#include <jansson.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -43,20 +43,23 @@ static int stop(void **state)
     return remove_folder(state);
 }
 
-static json_t *answered(const char *body)
+static const qkv__json_value *answered(const char *body)
 {
     reply r = post(port, "/v1/chat/completions", body);
     if (r.status != 200) fail_msg("%s", r.text);
-    json_t *x = json_loadb(r.body, r.body_length, JSON_REJECT_DUPLICATES, NULL);
+    const qkv__json_value *x = json_parse(r.body, r.body_length);
     assert_non_null(x);
     free_reply(&r);
     return x;
 }
 
-static json_t *choice_at(json_t *x, size_t i) { return json_array_get(json_object_get(x, "choices"), i); }
-static json_t *choice(json_t *x) { return choice_at(x, 0); }
-static const char *string(const json_t *x, const char *name) { return json_string_value(json_object_get(x, name)); }
-static int64_t whole(const json_t *x, const char *name) { return json_integer_value(json_object_get(x, name)); }
+static const qkv__json_value *choice_at(const qkv__json_value *x, size_t i)
+{
+    return qkv__json_at(qkv__json_get(x, "choices"), i);
+}
+static const qkv__json_value *choice(const qkv__json_value *x) { return choice_at(x, 0); }
+static const char *string(const qkv__json_value *x, const char *name) { return qkv__json_text(qkv__json_get(x, name)); }
+static int64_t whole(const qkv__json_value *x, const char *name) { return qkv__json_int(qkv__json_get(x, name)); }
 
 /* What the library itself says to this prompt. */
 static void generate_text(const char *prompt, qkv_generate_opts o, qkv_generated *g)
@@ -70,19 +73,20 @@ static void an_answer_is_the_librarys(void **state)
 {
     (void)state;
     qkv_generated g = { 0 };
-    json_t *x = answered("{\"model\":\"talker\",\"messages\":[{\"role\":\"user\",\"content\":\"the cat\"}],\"max_tokens\":9,"
-                         "\"temperature\":0.9,\"seed\":7}");
+    const qkv__json_value *x = answered(
+        "{\"model\":\"talker\",\"messages\":[{\"role\":\"user\",\"content\":\"the cat\"}],\"max_tokens\":9,"
+        "\"temperature\":0.9,\"seed\":7}");
     generate_text("<s>user: the cat</s><s>", (qkv_generate_opts){ .max_tokens = 9, .temperature = 0.9f, .seed = 7 }, &g);
     assert_string_equal(string(x, "object"), "chat.completion");
     assert_memory_equal(string(x, "id"), "chatcmpl-", 9);
-    const json_t *message = json_object_get(choice(x), "message"), *usage = json_object_get(x, "usage");
+    const qkv__json_value *message = qkv__json_get(choice(x), "message"), *usage = qkv__json_get(x, "usage");
     assert_string_equal(string(message, "role"), "assistant");
     assert_string_equal(string(message, "content"), g.text.data);
-    assert_true(json_is_null(json_object_get(choice(x), "logprobs")));
+    assert_true(qkv__json_is_null(qkv__json_get(choice(x), "logprobs")));
     assert_int_equal(whole(usage, "prompt_tokens"), g.n_prompt);
     assert_int_equal(whole(usage, "completion_tokens"), g.n);
     assert_string_equal(string(choice(x), "finish_reason"), g.finish == QKV_FINISH_LENGTH ? "length" : "stop");
-    json_decref(x);
+    json_free(x);
     qkv_generated_free(&g);
 }
 
@@ -102,11 +106,11 @@ static void tools_and_their_calls_reach_the_template(void **state)
                                            "<s>user: x</s><s>assistant: 42</s><s>" };
     for (int i = 0; i < 2; i++) {
         qkv_generated g = { 0 };
-        json_t *x = answered(bodies[i]);
+        const qkv__json_value *x = answered(bodies[i]);
         generate_text(prompts[i], (qkv_generate_opts){ .max_tokens = 5 }, &g);
-        assert_int_equal(whole(json_object_get(x, "usage"), "prompt_tokens"), g.n_prompt);
-        assert_string_equal(string(json_object_get(choice(x), "message"), "content"), g.text.data);
-        json_decref(x);
+        assert_int_equal(whole(qkv__json_get(x, "usage"), "prompt_tokens"), g.n_prompt);
+        assert_string_equal(string(qkv__json_get(choice(x), "message"), "content"), g.text.data);
+        json_free(x);
         qkv_generated_free(&g);
     }
 }
@@ -115,21 +119,21 @@ static void log_probabilities_come_with_tokens(void **state)
 {
     (void)state;
     qkv_generated g = { 0 };
-    json_t *x = answered(
+    const qkv__json_value *x = answered(
         "{\"messages\":[{\"role\":\"user\",\"content\":\"a\"}],\"max_tokens\":4,\"temperature\":0,\"logprobs\":true,"
         "\"top_logprobs\":20}");
     generate_text("<s>user: a</s><s>", (qkv_generate_opts){ .max_tokens = 4, .n_top = 20 }, &g);
-    const json_t *content = json_object_get(json_object_get(choice(x), "logprobs"), "content");
-    assert_int_equal(json_array_size(content), g.n);
+    const qkv__json_value *content = qkv__json_get(qkv__json_get(choice(x), "logprobs"), "content");
+    assert_int_equal(qkv__json_size(content), g.n);
     for (int64_t i = 0; i < g.n; i++) {
-        const json_t *token = json_array_get(content, (size_t)i), *top = json_object_get(token, "top_logprobs");
-        assert_true(json_real_value(json_object_get(token, "logprob")) == g.log_p[i]);
-        assert_int_equal(json_array_size(top), 20);
+        const qkv__json_value *token = qkv__json_at(content, (size_t)i), *top = qkv__json_get(token, "top_logprobs");
+        assert_true(qkv__json_number(qkv__json_get(token, "logprob")) == g.log_p[i]);
+        assert_int_equal(qkv__json_size(top), 20);
         for (int64_t k = 0; k < 20; k++)
-            assert_true(json_real_value(json_object_get(json_array_get(top, (size_t)k), "logprob")) == g.top[20 * i + k].log_p);
-        assert_true(json_array_size(json_object_get(token, "bytes")) > 0);
+            assert_true(qkv__json_number(qkv__json_get(qkv__json_at(top, (size_t)k), "logprob")) == g.top[20 * i + k].log_p);
+        assert_true(qkv__json_size(qkv__json_get(token, "bytes")) > 0);
     }
-    json_decref(x);
+    json_free(x);
     qkv_generated_free(&g);
 }
 
@@ -139,16 +143,16 @@ static void join_events(const char *body, char *text, size_t room, char *finish)
     text[0] = finish[0] = '\0';
     for (const char *at = body; (at = strstr(at, "data: {")); at++) {
         const char *end = strstr(at, "\n\n");
-        json_t *x = json_loadb(at + 6, (size_t)(end - at - 6), 0, NULL);
+        const qkv__json_value *x = json_parse(at + 6, (size_t)(end - at - 6));
         assert_non_null(x);
         assert_string_equal(string(x, "object"), "chat.completion.chunk");
-        const json_t *delta = json_object_get(choice(x), "delta");
+        const qkv__json_value *delta = qkv__json_get(choice(x), "delta");
         const char *piece = string(delta, "content"), *reason = string(choice(x), "finish_reason");
         if (choice(x) && !*text) assert_string_equal(string(delta, "role"), "assistant");
         if (piece && strlen(text) + strlen(piece) < room) strcat(text, piece);
         if (reason) strcpy(finish, reason);
-        if (!choice(x)) assert_true(whole(json_object_get(x, "usage"), "completion_tokens") > 0);
-        json_decref(x);
+        if (!choice(x)) assert_true(whole(qkv__json_get(x, "usage"), "completion_tokens") > 0);
+        json_free(x);
     }
 }
 
@@ -156,17 +160,18 @@ static void a_stream_says_the_same(void **state)
 {
     (void)state;
     char text[4096], finish[32];
-    json_t *x = answered("{\"messages\":[{\"role\":\"user\",\"content\":\"the cat\"}],\"max_tokens\":12,\"seed\":3}");
+    const qkv__json_value *x = answered(
+        "{\"messages\":[{\"role\":\"user\",\"content\":\"the cat\"}],\"max_tokens\":12,\"seed\":3}");
     reply r = post(port, "/v1/chat/completions",
                    "{\"messages\":[{\"role\":\"user\",\"content\":\"the cat\"}],\"max_tokens\":12,\"seed\":3,\"stream\":true,"
                    "\"stream_options\":{\"include_usage\":true}}");
     assert_int_equal(r.status, 200);
     join_events(r.body, text, sizeof text, finish);
-    assert_string_equal(text, string(json_object_get(choice(x), "message"), "content"));
+    assert_string_equal(text, string(qkv__json_get(choice(x), "message"), "content"));
     assert_string_equal(finish, string(choice(x), "finish_reason"));
     assert_non_null(strstr(r.body, "data: [DONE]"));
     free_reply(&r);
-    json_decref(x);
+    json_free(x);
 }
 
 /* Each with its number: sample i is the library's. */
@@ -179,36 +184,36 @@ static void several_answers(void **state)
     char body[256], streamed[ANSWERS][512] = { "" };
     int roles[ANSWERS] = { 0 }, ends[ANSWERS] = { 0 };
     snprintf(body, sizeof body, "{%s}", prompt);
-    json_t *x = answered(body);
+    const qkv__json_value *x = answered(body);
     snprintf(body, sizeof body, "{%s,\"stream\":true}", prompt);
     reply r = post(port, "/v1/chat/completions", body);
     for (const char *at = r.body; (at = strstr(at, "data: {")); at++) {
-        json_t *event = json_loadb(at + 6, (size_t)(strstr(at, "\n\n") - at - 6), 0, NULL);
+        const qkv__json_value *event = json_parse(at + 6, (size_t)(strstr(at, "\n\n") - at - 6));
         int64_t i = whole(choice(event), "index");
-        const json_t *delta = json_object_get(choice(event), "delta");
+        const qkv__json_value *delta = qkv__json_get(choice(event), "delta");
         assert_in_range(i, 0, ANSWERS - 1);
         if (string(delta, "content")) strcat(streamed[i], string(delta, "content"));
         roles[i] += string(delta, "role") != NULL;
         ends[i] += string(choice(event), "finish_reason") != NULL;
-        json_decref(event);
+        json_free(event);
     }
-    assert_int_equal(json_array_size(json_object_get(x, "choices")), ANSWERS);
+    assert_int_equal(qkv__json_size(qkv__json_get(x, "choices")), ANSWERS);
     int64_t tokens = 0;
     for (int i = 0; i < ANSWERS; i++) {
         qkv_generated g = { 0 };
         const qkv_generate_opts o = { .max_tokens = 9, .temperature = 1, .seed = 7, .sample = i };
         generate_text("<s>user: the cat</s><s>", o, &g);
         assert_int_equal(whole(choice_at(x, (size_t)i), "index"), i);
-        assert_string_equal(string(json_object_get(choice_at(x, (size_t)i), "message"), "content"), g.text.data);
+        assert_string_equal(string(qkv__json_get(choice_at(x, (size_t)i), "message"), "content"), g.text.data);
         assert_string_equal(streamed[i], g.text.data);
         assert_true(roles[i] == 1 && ends[i] == 1);
         tokens += g.n;
-        if (!i) assert_int_equal(whole(json_object_get(x, "usage"), "prompt_tokens"), g.n_prompt);
+        if (!i) assert_int_equal(whole(qkv__json_get(x, "usage"), "prompt_tokens"), g.n_prompt);
         qkv_generated_free(&g);
     }
-    assert_int_equal(whole(json_object_get(x, "usage"), "completion_tokens"), tokens);
+    assert_int_equal(whole(qkv__json_get(x, "usage"), "completion_tokens"), tokens);
     free_reply(&r);
-    json_decref(x);
+    json_free(x);
 }
 
 /* Larger values are capped. */
@@ -222,9 +227,9 @@ static void max_tokens_is_capped(void **state)
                  "{\"messages\":[{\"role\":\"user\",\"content\":\"a\"}],\"%s\":9223372036854775807,\"seed\":1,\"n\":2,"
                  "\"stop\":[\"a\",\"e\",\"i\",\"o\",\"t\",\" \"]}",
                  names[i]);
-        json_t *x = answered(body);
-        assert_in_range(whole(json_object_get(x, "usage"), "completion_tokens"), 0, 2 * 4096);
-        json_decref(x);
+        const qkv__json_value *x = answered(body);
+        assert_in_range(whole(qkv__json_get(x, "usage"), "completion_tokens"), 0, 2 * 4096);
+        json_free(x);
     }
 }
 

@@ -1,9 +1,9 @@
 /* test_serve_heads.c: what the server says of words, answers, passages, several labels and numbers is what the library says. */
 #include "serve/serve.h"
+#include "json_values.h"
 #include "http_client.h"
 #include "serve_models.h"
 
-#include <jansson.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -37,8 +37,8 @@ static qkv_model *make_head(int head)
     o.classes_of = heads[head].of;
     qkv_model *m = qkv_model_new(&o, 11);
     assert_int_equal(qkv_model_set_tokenizers(m, t, NULL), QKV_OK);
-    if (head != ANSWERS) assert_int_equal(qkv_model_set_labels(m, labels, o.classes, QKV_PROBLEM_CLASSIFICATION, NULL), QKV_OK);
-    assert_int_equal(qkv_model_set_labels(m, NULL, 0, heads[head].problem, NULL), QKV_OK);
+    const int64_t n_labels = head == ANSWERS ? 0 : o.classes;
+    assert_int_equal(qkv_model_set_labels(m, n_labels ? labels : NULL, n_labels, heads[head].problem, NULL), QKV_OK);
     sharpen(m, o.dim);
     return m;
 }
@@ -59,23 +59,23 @@ static int stop(void **state)
     return 0;
 }
 
-static json_t *posted(int head, const char *path, const char *body, int status)
+static const qkv__json_value *posted(int head, const char *path, const char *body, int status)
 {
     reply r = post(qkv_server_port(serving[head]), path, body);
     if (r.status != status) fail_msg("%s %s: %d: %s", path, body, r.status, r.text);
-    json_t *x = json_loadb(r.body, r.body_length, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL);
+    const qkv__json_value *x = json_parse(r.body, r.body_length);
     assert_non_null(x);
     free_reply(&r);
     return x;
 }
 
 /* What the library wrote is one of the results. */
-static void is_result(json_t *result, qkv_buffer *text)
+static void is_result(const qkv__json_value *result, qkv_buffer *text)
 {
-    json_t *wanted = json_loadb(text->data, text->length, JSON_ALLOW_NUL, NULL);
+    const qkv__json_value *wanted = json_parse(text->data, text->length);
     assert_non_null(wanted);
-    assert_true(json_equal(result, wanted));
-    json_decref(wanted);
+    assert_true(qkv__json_equal(result, wanted));
+    json_free(wanted);
 }
 
 static void tags_are_the_librarys(void **state)
@@ -89,18 +89,18 @@ static void tags_are_the_librarys(void **state)
     for (int words = 0; words < 2; words++) {
         char body[256];
         sprintf(body, "{\"text\":[\"%s\",\"%s\",\"%s\"],\"words\":%s}", texts[0], texts[1], texts[2], words ? "true" : "false");
-        json_t *all = posted(TAGS, "/tag", body, 200);
-        assert_int_equal(json_array_size(json_object_get(all, "results")), 3);
+        const qkv__json_value *all = posted(TAGS, "/tag", body, 200);
+        assert_int_equal(qkv__json_size(qkv__json_get(all, "results")), 3);
         for (int i = 0; i < 3; i++) {
             assert_int_equal(qkv_tagged_lines(&found, i, words, 1, &text), QKV_OK);
-            is_result(json_array_get(json_object_get(all, "results"), (size_t)i), &text);
+            is_result(qkv__json_at(qkv__json_get(all, "results"), (size_t)i), &text);
         }
-        json_decref(all);
+        json_free(all);
     }
-    json_t *one = posted(TAGS, "/tag", "{\"text\":\"the cat sat on the mat\"}", 200);
+    const qkv__json_value *one = posted(TAGS, "/tag", "{\"text\":\"the cat sat on the mat\"}", 200);
     assert_int_equal(qkv_tagged_lines(&found, 0, 0, 1, &text), QKV_OK);
     is_result(one, &text);
-    json_decref(one);
+    json_free(one);
     qkv_buffer_free(&text);
     qkv_tagged_free(&found);
 }
@@ -113,25 +113,26 @@ static void answers_are_the_librarys(void **state)
     qkv_answers found = { 0 };
     qkv_buffer text = { 0 };
     (void)state;
-    json_t *all = posted(ANSWERS, "/answer",
-                         "{\"question\":[\"the dog\",\"我\"],\"context\":\"the cat sat on the mat and you love the cat\","
-                         "\"n_best\":3,\"max_answer\":2,\"must_answer\":true}",
-                         200);
+    const qkv__json_value *all = posted(
+        ANSWERS, "/answer",
+        "{\"question\":[\"the dog\",\"我\"],\"context\":\"the cat sat on the mat and you love the cat\","
+        "\"n_best\":3,\"max_answer\":2,\"must_answer\":true}",
+        200);
     for (int i = 0; i < 2; i++) {
         assert_int_equal(
             qkv_answer(made[ANSWERS], questions[i], strlen(questions[i]), context, strlen(context), &three, &found), QKV_OK);
         assert_int_equal(qkv_answers_lines(&found, 1, &text), QKV_OK);
         assert_int_equal(found.n, 3);
-        is_result(json_array_get(json_object_get(all, "results"), (size_t)i), &text);
+        is_result(qkv__json_at(qkv__json_get(all, "results"), (size_t)i), &text);
     }
-    json_decref(all);
-    json_t *one = posted(ANSWERS, "/answer",
-                         "{\"question\":\"the dog\",\"context\":\"the cat sat on the mat and you love the cat\"}", 200);
+    json_free(all);
+    const qkv__json_value *one = posted(
+        ANSWERS, "/answer", "{\"question\":\"the dog\",\"context\":\"the cat sat on the mat and you love the cat\"}", 200);
     assert_int_equal(qkv_answer(made[ANSWERS], questions[0], strlen(questions[0]), context, strlen(context), NULL, &found),
                      QKV_OK);
     assert_int_equal(qkv_answers_lines(&found, 1, &text), QKV_OK);
     is_result(one, &text);
-    json_decref(one);
+    json_free(one);
     qkv_buffer_free(&text);
     qkv_answers_free(&found);
 }
@@ -147,17 +148,17 @@ static void ranks_are_the_librarys(void **state)
         char body[256];
         sprintf(body, "{\"query\":\"the cat\",\"passages\":[\"%s\",\"%s\",\"%s\",\"%s\"]%s}", passages[0], passages[1],
                 passages[2], passages[3], top == 2 ? ",\"top\":2" : "");
-        json_t *all = posted(RANKS, "/rank", body, 200);
-        json_t *found = json_object_get(all, "best");
-        assert_int_equal(json_array_size(found), top);
-        assert_int_equal(json_integer_value(json_object_get(all, "cut")), 0);
+        const qkv__json_value *all = posted(RANKS, "/rank", body, 200);
+        const qkv__json_value *found = qkv__json_get(all, "best");
+        assert_int_equal(qkv__json_size(found), top);
+        assert_int_equal(qkv__json_int(qkv__json_get(all, "cut")), 0);
         for (int i = 0; i < top; i++) {
-            json_t *x = json_array_get(found, (size_t)i);
-            assert_int_equal(json_integer_value(json_object_get(x, "index")), best[i].index);
-            assert_true((float)json_number_value(json_object_get(x, "score")) == best[i].score);
-            assert_string_equal(json_string_value(json_object_get(x, "text")), passages[best[i].index]);
+            const qkv__json_value *x = qkv__json_at(found, (size_t)i);
+            assert_int_equal(qkv__json_int(qkv__json_get(x, "index")), best[i].index);
+            assert_true((float)qkv__json_number(qkv__json_get(x, "score")) == best[i].score);
+            assert_string_equal(qkv__json_text(qkv__json_get(x, "text")), passages[best[i].index]);
         }
-        json_decref(all);
+        json_free(all);
     }
 }
 
@@ -167,29 +168,29 @@ static void labels_and_numbers_are_the_librarys(void **state)
     qkv_matrix rows = { 0 };
     (void)state;
     assert_int_equal(qkv_classify(made[SEVERAL], &(qkv_texts){ .texts = texts, .n = 2 }, NULL, &rows), QKV_OK);
-    json_t *all = posted(SEVERAL, "/classify", "{\"text\":[\"the cat\",\"我爱你\"]}", 200);
+    const qkv__json_value *all = posted(SEVERAL, "/classify", "{\"text\":[\"the cat\",\"我爱你\"]}", 200);
     for (size_t i = 0; i < 2; i++) {
-        json_t *x = json_array_get(json_object_get(all, "results"), i), *classes = json_object_get(x, "classes");
+        const qkv__json_value *x = qkv__json_at(qkv__json_get(all, "results"), i), *classes = qkv__json_get(x, "classes");
         size_t likely = 0;
         for (size_t k = 0; k < 3; k++) {
-            const char *label = json_string_value(json_object_get(json_array_get(classes, k), "label"));
+            const char *label = qkv__json_text(qkv__json_get(qkv__json_at(classes, k), "label"));
             int64_t id = !strcmp(label, "O") ? 0 : !strcmp(label, "B-PER") ? 1 : 2;
-            float p = (float)json_number_value(json_object_get(json_array_get(classes, k), "probability"));
+            float p = (float)qkv__json_number(qkv__json_get(qkv__json_at(classes, k), "probability"));
             assert_true(p == rows.data[(int64_t)i * 3 + id]);
             likely += p >= 0.5f;
         }
-        assert_true(json_is_array(json_object_get(x, "labels")));
-        assert_int_equal(json_array_size(json_object_get(x, "labels")), likely);
+        assert_true(qkv__json_is_array(qkv__json_get(x, "labels")));
+        assert_int_equal(qkv__json_size(qkv__json_get(x, "labels")), likely);
     }
-    json_decref(all);
+    json_free(all);
     assert_int_equal(qkv_classify(made[NUMBERS], &(qkv_texts){ .texts = texts, .n = 2 }, NULL, &rows), QKV_OK);
     all = posted(NUMBERS, "/classify", "{\"text\":[\"the cat\",\"我爱你\"]}", 200);
     for (size_t i = 0; i < 2; i++) {
-        json_t *x = json_array_get(json_object_get(all, "results"), i);
-        assert_true((float)json_number_value(json_object_get(x, "number")) == rows.data[i]);
-        assert_null(json_object_get(x, "classes"));
+        const qkv__json_value *x = qkv__json_at(qkv__json_get(all, "results"), i);
+        assert_true((float)qkv__json_number(qkv__json_get(x, "number")) == rows.data[i]);
+        assert_null(qkv__json_get(x, "classes"));
     }
-    json_decref(all);
+    json_free(all);
     qkv_matrix_free(&rows);
 }
 
@@ -202,10 +203,10 @@ typedef struct refusal {
 
 static void refused_with(const refusal *r, int status)
 {
-    json_t *x = posted(r->head, r->path, r->body, status);
-    const char *why = json_string_value(json_object_get(json_object_get(x, "error"), "message"));
+    const qkv__json_value *x = posted(r->head, r->path, r->body, status);
+    const char *why = qkv__json_text(qkv__json_get(qkv__json_get(x, "error"), "message"));
     if (!strstr(why, r->why)) fail_msg("%s of %s: %s", r->path, r->body, why);
-    json_decref(x);
+    json_free(x);
 }
 
 static void others_are_not_found(void **state)
@@ -262,7 +263,7 @@ static void no_more_than_64_texts(void **state)
             int length = sprintf(body, "%s\"x\"", rows[i].before);
             for (int k = 1; k < n; k++) length += sprintf(body + length, ",\"x\"");
             sprintf(body + length, "]}");
-            json_decref(posted(rows[i].head, rows[i].path, body, n > 64 ? 400 : 200));
+            json_free(posted(rows[i].head, rows[i].path, body, n > 64 ? 400 : 200));
         }
     }
 }

@@ -1,10 +1,10 @@
 /* test_serve_openai.c: completions with log-probabilities, ids and penalties, seeds, one model by its name; pages elsewhere;
  * what is told of each request. */
 #include "serve/serve.h"
+#include "json_values.h"
 #include "http_client.h"
 #include "serve_models.h"
 
-#include <jansson.h>
 #include <math.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -18,36 +18,42 @@ static qkv_model *model;
 static qkv_server *server;
 static int port;
 
-static json_t *completed(const char *body)
+static const qkv__json_value *completed(const char *body)
 {
     reply r = post(port, "/v1/completions", body);
     if (r.status != 200) print_error("%s\n", r.text);
     assert_int_equal(r.status, 200);
-    json_t *x = json_loadb(r.body, r.body_length, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL);
+    const qkv__json_value *x = json_parse(r.body, r.body_length);
     assert_non_null(x);
     free_reply(&r);
     return x;
 }
 
-static json_t *choice(json_t *x, size_t i) { return json_array_get(json_object_get(x, "choices"), i); }
-static const char *text_of(json_t *x, size_t i) { return json_string_value(json_object_get(choice(x, i), "text")); }
-static json_t *member(json_t *x, const char *name, size_t i) { return json_array_get(json_object_get(x, name), i); }
+static const qkv__json_value *choice(const qkv__json_value *x, size_t i)
+{
+    return qkv__json_at(qkv__json_get(x, "choices"), i);
+}
+static const char *text_of(const qkv__json_value *x, size_t i) { return qkv__json_text(qkv__json_get(choice(x, i), "text")); }
+static const qkv__json_value *member(const qkv__json_value *x, const char *name, size_t i)
+{
+    return qkv__json_at(qkv__json_get(x, name), i);
+}
 
 /* ---- log-probabilities ---- */
 
 /* Arrays of a choice as long as `n`, each token's log-probability among its likeliest, offsets in the text. */
-static void check_logprobs(json_t *c, size_t n, size_t most)
+static void check_logprobs(const qkv__json_value *c, size_t n, size_t most)
 {
-    json_t *l = json_object_get(c, "logprobs");
+    const qkv__json_value *l = qkv__json_get(c, "logprobs");
     static const char *const names[] = { "tokens", "token_logprobs", "top_logprobs", "text_offset" };
-    for (int i = 0; i < 4; i++) assert_int_equal(json_array_size(json_object_get(l, names[i])), n);
+    for (int i = 0; i < 4; i++) assert_int_equal(qkv__json_size(qkv__json_get(l, names[i])), n);
     for (size_t i = 0; i < n; i++) {
-        double log_p = json_real_value(member(l, "token_logprobs", i));
-        json_t *top = member(l, "top_logprobs", i);
+        double log_p = qkv__json_number(member(l, "token_logprobs", i));
+        const qkv__json_value *top = member(l, "top_logprobs", i);
         assert_true(log_p < 0);
-        assert_in_range(json_object_size(top), 1, most + 1);
-        const char *token = json_string_value(member(l, "tokens", i));
-        assert_true(json_real_value(json_object_get(top, token)) >= log_p);
+        assert_in_range(qkv__json_size(top), 1, most + 1);
+        const char *token = qkv__json_text(member(l, "tokens", i));
+        assert_true(qkv__json_number(qkv__json_get(top, token)) >= log_p);
     }
 }
 
@@ -58,23 +64,24 @@ static void log_probabilities_are_the_librarys(void **state)
     (void)state;
     assert_int_equal(qkv_generate(model, "the cat", 7, &o, NULL, NULL, &g), QKV_OK);
     for (int echo = 0; echo < 2; echo++) {
-        json_t *x = completed(echo ? "{\"prompt\":\"the cat\",\"max_tokens\":9,\"temperature\":0.9,\"seed\":7,\"logprobs\":3,"
-                                     "\"echo\":true}"
-                                   : "{\"prompt\":\"the cat\",\"max_tokens\":9,\"temperature\":0.9,\"seed\":7,\"logprobs\":3}");
-        json_t *l = json_object_get(choice(x, 0), "logprobs");
+        const qkv__json_value *x = completed(
+            echo ? "{\"prompt\":\"the cat\",\"max_tokens\":9,\"temperature\":0.9,\"seed\":7,\"logprobs\":3,"
+                   "\"echo\":true}"
+                 : "{\"prompt\":\"the cat\",\"max_tokens\":9,\"temperature\":0.9,\"seed\":7,\"logprobs\":3}");
+        const qkv__json_value *l = qkv__json_get(choice(x, 0), "logprobs");
         int64_t before = echo ? g.n_prompt : 0;
         check_logprobs(choice(x, 0), (size_t)(before + g.n), 3);
         for (int64_t i = 0; i < before + g.n; i++) {
             double wanted = i < before ? g.prompt_log_p[i] : g.log_p[i - before];
-            assert_true(json_real_value(member(l, "token_logprobs", (size_t)i)) == wanted);
+            assert_true(qkv__json_number(member(l, "token_logprobs", (size_t)i)) == wanted);
         }
         if (echo) {
-            assert_string_equal(json_string_value(member(l, "tokens", 0)), "the");
-            assert_string_equal(json_string_value(member(l, "tokens", 1)), " cat");
-            assert_int_equal(json_integer_value(member(l, "text_offset", 1)), 3);
-            assert_int_equal(json_integer_value(member(l, "text_offset", 2)), 7);
-        } else assert_int_equal(json_integer_value(member(l, "text_offset", 0)), 0);
-        json_decref(x);
+            assert_string_equal(qkv__json_text(member(l, "tokens", 0)), "the");
+            assert_string_equal(qkv__json_text(member(l, "tokens", 1)), " cat");
+            assert_int_equal(qkv__json_int(member(l, "text_offset", 1)), 3);
+            assert_int_equal(qkv__json_int(member(l, "text_offset", 2)), 7);
+        } else assert_int_equal(qkv__json_int(member(l, "text_offset", 0)), 0);
+        json_free(x);
     }
     qkv_generated_free(&g);
 }
@@ -83,38 +90,50 @@ static void log_probabilities_are_the_librarys(void **state)
 static void a_prompt_is_scored_alone(void **state)
 {
     (void)state;
-    json_t *x = completed("{\"prompt\":[\"the cat\",\"我爱你\"],\"max_tokens\":0,\"logprobs\":2,\"echo\":true}");
+    const qkv__json_value *x = completed("{\"prompt\":[\"the cat\",\"我爱你\"],\"max_tokens\":0,\"logprobs\":2,\"echo\":true}");
     static const char *const prompts[] = { "the cat", "我爱你" };
     for (size_t i = 0; i < 2; i++) {
         qkv_generated g = { 0 };
         const qkv_generate_opts o = { .no_new = 1, .score_prompt = 1 };
         assert_int_equal(qkv_generate(model, prompts[i], strlen(prompts[i]), &o, NULL, NULL, &g), QKV_OK);
         assert_string_equal(text_of(x, i), prompts[i]);
-        assert_string_equal(json_string_value(json_object_get(choice(x, i), "finish_reason")), "length");
+        assert_string_equal(qkv__json_text(qkv__json_get(choice(x, i), "finish_reason")), "length");
         check_logprobs(choice(x, i), (size_t)g.n_prompt, 2);
         qkv_generated_free(&g);
     }
-    assert_int_equal(json_integer_value(json_object_get(json_object_get(x, "usage"), "completion_tokens")), 0);
-    json_decref(x);
+    assert_int_equal(qkv__json_int(qkv__json_get(qkv__json_get(x, "usage"), "completion_tokens")), 0);
+    json_free(x);
     x = completed("{\"prompt\":\"the cat\",\"max_tokens\":0}");
     assert_string_equal(text_of(x, 0), "");
-    json_decref(x);
+    json_free(x);
 }
 
 /* A token that is no whole character is told by its bytes, and tokens by the text they add. */
 static void tokens_are_told_as_text(void **state)
 {
     (void)state;
-    json_t *x = completed("{\"prompt\":\"狗\",\"max_tokens\":0,\"logprobs\":0,\"echo\":true}");
-    json_t *l = json_object_get(choice(x, 0), "logprobs");
-    size_t n = json_array_size(json_object_get(l, "tokens"));
+    const qkv__json_value *x = completed("{\"prompt\":\"狗\",\"max_tokens\":0,\"logprobs\":0,\"echo\":true}");
+    const qkv__json_value *l = qkv__json_get(choice(x, 0), "logprobs");
+    size_t n = qkv__json_size(qkv__json_get(l, "tokens"));
     assert_in_range(n, 2, 3);
     for (size_t i = 0; i < n; i++) {
-        assert_int_equal(strncmp(json_string_value(member(l, "tokens", i)), "bytes:\\x", 8), 0);
-        assert_int_equal(json_object_size(member(l, "top_logprobs", i)), 1);
-        assert_int_equal(json_integer_value(member(l, "text_offset", i)), i > 0);
+        assert_int_equal(strncmp(qkv__json_text(member(l, "tokens", i)), "bytes:\\x", 8), 0);
+        assert_int_equal(qkv__json_size(member(l, "top_logprobs", i)), 1);
+        assert_int_equal(qkv__json_int(member(l, "text_offset", i)), i > 0);
     }
-    json_decref(x);
+    json_free(x);
+}
+
+/* Appends the elements of a list to a member of an object. */
+static void extend(const qkv__json_value **object, const char *name, const qkv__json_value *list)
+{
+    size_t n = qkv__json_size(qkv__json_get(*object, name));
+    for (size_t i = 0; i < qkv__json_size(list); i++) {
+        char path[64], *element = json_text(qkv__json_at(list, i), QKV__JSON_COMPACT);
+        snprintf(path, sizeof path, "%s/%zu", name, n + i);
+        json_edit(object, path, element);
+        free(element);
+    }
 }
 
 /* The lists of a stream's events, one after the other, are those of the whole. */
@@ -135,21 +154,22 @@ static void a_stream_tells_the_same(void **state)
         snprintf(whole, sizeof whole, bodies[i], "");
         snprintf(piece, sizeof piece, bodies[i], ",\"stream\":true");
 #pragma GCC diagnostic pop
-        json_t *x = completed(whole), *all = json_object();
-        for (int k = 0; k < 4; k++) json_object_set_new(all, names[k], json_array());
+        const qkv__json_value *x = completed(whole),
+                              *all = json_parse_text(
+                                  "{\"tokens\":[],\"token_logprobs\":[],\"top_logprobs\":[],\"text_offset\":[]}");
         reply r = post(port, "/v1/completions", piece);
         for (const char *line = r.body; (line = strstr(line, "data: {")); line += 6) {
-            json_t *event = json_loadb(line + 6, (size_t)(strstr(line, "\n\n") - line - 6), 0, NULL);
-            json_t *l = json_object_get(choice(event, 0), "logprobs");
-            assert_true(json_is_object(l));
-            for (int k = 0; k < 4; k++) json_array_extend(json_object_get(all, names[k]), json_object_get(l, names[k]));
-            json_decref(event);
+            const qkv__json_value *event = json_parse(line + 6, (size_t)(strstr(line, "\n\n") - line - 6));
+            const qkv__json_value *l = qkv__json_get(choice(event, 0), "logprobs");
+            assert_true(qkv__json_is_object(l));
+            for (int k = 0; k < 4; k++) extend(&all, names[k], qkv__json_get(l, names[k]));
+            json_free(event);
         }
         assert_non_null(strstr(r.body, "data: [DONE]"));
-        assert_true(json_equal(all, json_object_get(choice(x, 0), "logprobs")));
+        assert_true(qkv__json_equal(all, qkv__json_get(choice(x, 0), "logprobs")));
         free_reply(&r);
-        json_decref(all);
-        json_decref(x);
+        json_free(all);
+        json_free(x);
     }
 }
 
@@ -168,12 +188,12 @@ static void ids_are_prompts_too(void **state)
         for (int64_t i = 0; i < g.n_prompt; i++)
             n += snprintf(body + n, sizeof body - (size_t)n, "%s%d", i ? "," : "", g.prompt.ids[i]);
         snprintf(body + n, sizeof body - (size_t)n, nested ? "],[5]]}" : "]}");
-        json_t *x = completed(body);
+        const qkv__json_value *x = completed(body);
         const char *text = text_of(x, 0);
         if (nested) assert_int_equal(strncmp(text, "the cat", 7), 0);
         assert_string_equal(text + (nested ? 7 : 0), g.text.data);
-        assert_int_equal(json_array_size(json_object_get(x, "choices")), 1 + nested);
-        json_decref(x);
+        assert_int_equal(qkv__json_size(qkv__json_get(x, "choices")), 1 + nested);
+        json_free(x);
     }
     qkv_generated_free(&g);
 }
@@ -182,22 +202,22 @@ static void ids_are_prompts_too(void **state)
 static void tokens_of_many_texts_are_capped(void **state)
 {
     (void)state;
-    json_t *x = completed(
+    const qkv__json_value *x = completed(
         "{\"prompt\":[\"a\",\"b\"],\"n\":16,\"max_tokens\":100000,\"seed\":1,\"stop\":[\"a\",\"e\",\"i\",\"o\",\"t\",\" \"]}");
-    assert_int_equal(json_array_size(json_object_get(x, "choices")), 32);
-    json_decref(x);
+    assert_int_equal(qkv__json_size(qkv__json_get(x, "choices")), 32);
+    json_free(x);
     x = completed("{\"prompt\":\"the\",\"max_tokens\":5000,\"temperature\":0}");
-    int64_t tokens = json_integer_value(json_object_get(json_object_get(x, "usage"), "completion_tokens"));
-    const bool is_cut = !strcmp(json_string_value(json_object_get(choice(x, 0), "finish_reason")), "length");
+    int64_t tokens = qkv__json_int(qkv__json_get(qkv__json_get(x, "usage"), "completion_tokens"));
+    const bool is_cut = !strcmp(qkv__json_text(qkv__json_get(choice(x, 0), "finish_reason")), "length");
     assert_true(is_cut ? tokens == 4096 : tokens < 4096);
-    json_decref(x);
+    json_free(x);
 }
 
-static int64_t cached_tokens(json_t *x)
+static int64_t cached_tokens(const qkv__json_value *x)
 {
-    json_t *details = json_object_get(json_object_get(x, "usage"), "prompt_tokens_details");
-    assert_true(json_is_integer(json_object_get(details, "cached_tokens")));
-    return json_integer_value(json_object_get(details, "cached_tokens"));
+    const qkv__json_value *details = qkv__json_get(qkv__json_get(x, "usage"), "prompt_tokens_details");
+    assert_true(qkv__json_is_int(qkv__json_get(details, "cached_tokens")));
+    return qkv__json_int(qkv__json_get(details, "cached_tokens"));
 }
 
 /* Each prompt of a request counts once, however many samples there are; a prompt that is scored is read again. */
@@ -208,15 +228,15 @@ static void what_was_read_is_told(void **state)
         "{\"prompt\":\"猫坐在垫子上，我爱你\",\"max_tokens\":9,\"seed\":7,\"n\":2}",
         "{\"prompt\":\"猫坐在垫子上，我爱你\",\"max_tokens\":9,\"seed\":7,\"logprobs\":1,\"echo\":true}",
     };
-    json_t *x[3];
+    const qkv__json_value *x[3];
     (void)state;
     for (int i = 0; i < 3; i++) x[i] = completed(bodies[i]);
-    int64_t all = json_integer_value(json_object_get(json_object_get(x[0], "usage"), "prompt_tokens"));
+    int64_t all = qkv__json_int(qkv__json_get(qkv__json_get(x[0], "usage"), "prompt_tokens"));
     assert_true(cached_tokens(x[0]) < all - 1);
     assert_int_equal(cached_tokens(x[1]), all - 1);
     assert_int_equal(cached_tokens(x[2]), 0);
-    assert_true(json_equal(json_object_get(x[0], "choices"), json_object_get(x[1], "choices")));
-    for (int i = 0; i < 3; i++) json_decref(x[i]);
+    assert_true(qkv__json_equal(qkv__json_get(x[0], "choices"), qkv__json_get(x[1], "choices")));
+    for (int i = 0; i < 3; i++) json_free(x[i]);
 }
 
 static void penalties_are_the_librarys(void **state)
@@ -225,13 +245,13 @@ static void penalties_are_the_librarys(void **state)
     qkv_generated g = { 0 };
     (void)state;
     assert_int_equal(qkv_generate(model, "the", 3, &o, NULL, NULL, &g), QKV_OK);
-    json_t *x = completed("{\"prompt\":\"the\",\"max_tokens\":40,\"temperature\":0,\"presence_penalty\":1.5,"
-                          "\"frequency_penalty\":0.75}"),
-           *y = completed("{\"prompt\":\"the\",\"max_tokens\":40,\"temperature\":0}");
+    const qkv__json_value *x = completed("{\"prompt\":\"the\",\"max_tokens\":40,\"temperature\":0,\"presence_penalty\":1.5,"
+                                         "\"frequency_penalty\":0.75}"),
+                          *y = completed("{\"prompt\":\"the\",\"max_tokens\":40,\"temperature\":0}");
     assert_string_equal(text_of(x, 0), g.text.data);
     assert_string_not_equal(text_of(x, 0), text_of(y, 0));
-    json_decref(x);
-    json_decref(y);
+    json_free(x);
+    json_free(y);
     qkv_generated_free(&g);
 }
 
@@ -239,22 +259,22 @@ static void penalties_are_the_librarys(void **state)
 static void every_request_is_a_fresh_sample(void **state)
 {
     enum { REQUESTS = 4 };
-    json_t *x[REQUESTS];
+    const qkv__json_value *x[REQUESTS];
     int different = 0;
     (void)state;
     for (int i = 0; i < REQUESTS; i++) x[i] = completed("{\"prompt\":\"the\",\"max_tokens\":40}");
     for (int i = 1; i < REQUESTS; i++) {
-        assert_true(json_integer_value(json_object_get(x[i], "seed")) != json_integer_value(json_object_get(x[0], "seed")));
+        assert_true(qkv__json_int(qkv__json_get(x[i], "seed")) != qkv__json_int(qkv__json_get(x[0], "seed")));
         different += strcmp(text_of(x[i], 0), text_of(x[0], 0)) != 0;
     }
     assert_int_equal(different, REQUESTS - 1);
     char body[128];
     snprintf(body, sizeof body, "{\"prompt\":\"the\",\"max_tokens\":40,\"seed\":%lld}",
-             (long long)json_integer_value(json_object_get(x[0], "seed")));
-    json_t *again = completed(body);
+             (long long)qkv__json_int(qkv__json_get(x[0], "seed")));
+    const qkv__json_value *again = completed(body);
     assert_string_equal(text_of(again, 0), text_of(x[0], 0));
-    json_decref(again);
-    for (int i = 0; i < REQUESTS; i++) json_decref(x[i]);
+    json_free(again);
+    for (int i = 0; i < REQUESTS; i++) json_free(x[i]);
 }
 
 static void a_model_has_a_place(void **state)

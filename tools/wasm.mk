@@ -1,14 +1,13 @@
 # wasm.mk: the engine as WebAssembly, with Debian's clang and wasi-libc: one thread, vectors of 128 bits.
 # usage: make -f tools/wasm.mk OUT=build/wasm DEPS=build/wasm/deps
 #
-# DEPS has the sources of jansson, pcre2 and utf8proc, as "tools/deps wasm" unpacks them: there is no package with these as
+# DEPS has the sources of pcre2 and utf8proc, as "tools/deps wasm" unpacks them: there is no package with these as
 # WebAssembly. What a page does not need is left out: pictures, HTTP, trainings from files, benchmarks.
 
 OUT ?= build/wasm
 DEPS ?= $(OUT)/deps
 CLANG ?= clang
 
-jansson := $(wildcard $(DEPS)/jansson-*/src)
 pcre2 := $(wildcard $(DEPS)/pcre2-*/src)
 utf8proc := $(wildcard $(DEPS)/utf8proc-*)
 
@@ -28,11 +27,10 @@ kernels_of = $(basename $(notdir $(shell sed -n "s/^$1 = files(\(.*\))/\1/p" src
 reference := $(patsubst %,$(OUT)/ref/%.o,$(call kernels_of,reference_sources))
 vector := $(patsubst %,$(OUT)/baseline/%.o,$(call kernels_of,vector_sources) $(call kernels_of,exact_vector_sources))
 
-jansson_objects := $(patsubst $(jansson)/%.c,$(OUT)/jansson/%.o,$(wildcard $(jansson)/*.c))
 pcre2_names := auto_possess chartables compile config context error extuni find_bracket jit_compile maketables match \
     match_data newline ord2utf pattern_info script_run string_utils study tables ucd valid_utf xclass
 pcre2_objects := $(pcre2_names:%=$(OUT)/pcre2/pcre2_%.o)
-all_objects := $(objects) $(reference) $(vector) $(jansson_objects) $(pcre2_objects) $(OUT)/utf8proc.o
+all_objects := $(objects) $(reference) $(vector) $(pcre2_objects) $(OUT)/utf8proc.o
 
 $(OUT)/engine.wasm.gz: $(OUT)/engine.wasm
 	@gzip -9nc $< >$@.part && mv $@.part $@
@@ -58,17 +56,11 @@ $(vector): $(OUT)/baseline/%.o: src/kern/%.c
 
 $(OUT)/include/ready: tools/wasm.mk
 	@mkdir -p $(@D)
-	@cp $(jansson)/jansson.h $(utf8proc)/utf8proc.h $(@D)
+	@cp $(utf8proc)/utf8proc.h $(@D)
 	@cp $(pcre2)/pcre2.h.generic $(@D)/pcre2.h
-	@sed 's/@json_inline@/inline/; s/@json_have_[a-z_]*@/1/; s/@[a-z_]*@/0/' $(jansson)/jansson_config.h.in >$(@D)/jansson_config.h
 	@cp $(pcre2)/pcre2_chartables.c.dist $(@D)/pcre2_chartables.c
 	@(cat $(pcre2)/config.h.generic; echo '#define SUPPORT_UNICODE') >$(@D)/pcre2_config.h
-	@echo '#define HAVE_STDINT_H 1' >$(@D)/jansson_private_config.h
 	@touch $@
-
-$(jansson_objects): $(OUT)/jansson/%.o: $(jansson)/%.c $(OUT)/include/ready
-	@mkdir -p $(@D)
-	@$(CLANG) $(target) -I$(OUT)/include -DHAVE_CONFIG_H -c $< -o $@
 
 compile_pcre2 = @mkdir -p $(@D) && $(CLANG) $(target) $(deps_flags) -I$(pcre2) -include $(OUT)/include/pcre2_config.h -c $< -o $@
 $(OUT)/pcre2/pcre2_chartables.o: $(OUT)/include/pcre2_chartables.c

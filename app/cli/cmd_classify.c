@@ -2,6 +2,8 @@
 #include "../report/scores.h"
 
 #include <qkv/unstable/util.h>
+
+#include "../../src/base/json.h"
 #include "../report/results.h"
 #include "../draw/view.h"
 #include "classified_table.h"
@@ -11,7 +13,6 @@
 #include "streams.h"
 #include "../draw/print_maps.h"
 
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,8 +72,8 @@ typedef struct work {
     qkv_matrix found;
     qkv_buffer text;
     int64_t cut, empty;
-    json_t *record; /* of the training */
-    bool is_table;  /* the lines are a table */
+    qkv__json_doc record; /* of the training */
+    bool is_table;        /* the lines are a table */
 } work;
 
 static qkv_encoder_opts reading_opts(void)
@@ -165,13 +166,14 @@ static bool recall_columns(work *w)
     const char **const columns[] = { &given.label_column, &given.text_column, &given.pair_column };
     static const char *const names[] = { "label-column", "text-column", "pair-column" };
     bool has_columns = given.label_column || given.text_column || given.pair_column, has_recalled = false;
-    if (!qkv_trainings_text(&given.model, 1, 1, &w->text)) w->record = json_loads(w->text.data, 0, NULL);
-    const json_t *was = json_object_get(w->record, "options");
+    if (!qkv_trainings_text(&given.model, 1, 1, &w->text))
+        qkv__json_parse(&(qkv__json_source){ .name = given.model, .text = w->text.data, .length = w->text.length }, &w->record);
+    const qkv__json_value *was = qkv__json_get(w->record.top, "options");
     for (int i = 0; i < 3 && !has_columns; i++) {
-        const char *name = json_string_value(json_object_get(was, names[i]));
+        const char *name = qkv__json_text(qkv__json_get(was, names[i]));
         if (name && *name) *columns[i] = name, has_recalled = true;
     }
-    const char *merges = json_string_value(json_object_get(was, "merge-labels"));
+    const char *merges = qkv__json_text(qkv__json_get(was, "merge-labels"));
     given.merge_labels = given.merge_labels || (merges && *merges);
     return has_recalled;
 }
@@ -292,7 +294,7 @@ static qkv_status run_classify(void)
     free(w.pairs), free(w.pair_lengths);
     qkv_matrix_free(&w.found);
     qkv_buffer_free(&w.text);
-    json_decref(w.record);
+    qkv__json_free(&w.record);
     qkv_model_free(w.model);
     return status;
 }

@@ -96,7 +96,6 @@ static qkv_status print_build(void)
     print_available();
     print_text_line("QKV_ISA", "isa_wish", wish && *wish ? wish : NULL);
     print_text_line(N_("compiler"), "compiler", COMPILER);
-    print_text_line(N_("libraries"), "libraries", "jansson " JANSSON);
     print_plugins();
     print_packed();
     print_threads();

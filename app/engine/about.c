@@ -83,7 +83,7 @@ void qkv__put_token_list(qkv__json *j, const qkv_tokenizer *t, const qkv_ids *id
     qkv__put_raw(j, "]}");
 }
 
-qkv_status qkv__get_tokenizer(const json_t *body, const qkv_model *m, const qkv_tokenizer **t)
+qkv_status qkv__get_tokenizer(const qkv__json_value *body, const qkv_model *m, const qkv_tokenizer **t)
 {
     const char *side = "source";
     size_t length = 6;

@@ -23,7 +23,7 @@ qkv_status qkv__put_example(qkv__json *j, const qkv_model *m, const char *langua
 qkv_status qkv__put_examples(qkv__json *j, const qkv_model *m, const char *language);
 
 /* The tokenizer of the "side" that a request names, "source" unless it does. USAGE for another. */
-qkv_status qkv__get_tokenizer(const json_t *body, const qkv_model *m, const qkv_tokenizer **t);
+qkv_status qkv__get_tokenizer(const qkv__json_value *body, const qkv_model *m, const qkv_tokenizer **t);
 
 /* {"ids": .., "tokens": .., "spans": ..} */
 void qkv__put_token_list(qkv__json *j, const qkv_tokenizer *t, const qkv_ids *ids);

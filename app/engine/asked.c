@@ -12,19 +12,19 @@ enum { MOST_TOKENS = 4096, MOST_BEAM = 16, DEFAULT_BEAM = 4, DEFAULT_TOKENS = 32
 
 /* ---- the request ---- */
 
-static qkv_status get_target_ids(qkv__asked *a, const json_t *body)
+static qkv_status get_target_ids(qkv__asked *a, const qkv__json_value *body)
 {
-    const json_t *given = json_object_get(body, "target_ids");
-    if (!given || json_is_null(given)) return QKV_OK;
-    size_t n = json_array_size(given);
-    if (!json_is_array(given) || n > MOST_TOKENS)
+    const qkv__json_value *given = qkv__json_get(body, "target_ids");
+    if (!given || qkv__json_is_null(given)) return QKV_OK;
+    size_t n = qkv__json_size(given);
+    if (!qkv__json_is_array(given) || n > MOST_TOKENS)
         return qkv__fail(QKV_USAGE, "\"target_ids\" must be an array of at most %d ids", MOST_TOKENS);
     if (a->target) return qkv__fail(QKV_USAGE, "\"target\" and \"target_ids\" are given: choose one");
     a->ids_bytes = (n + 1) * sizeof *a->ids;
     if (!(a->ids = qkv__alloc(a->ids_bytes))) return QKV_MEMORY;
     for (size_t i = 0; i < n; i++) {
-        const json_t *id = json_array_get(given, i);
-        json_int_t value = json_is_integer(id) ? json_integer_value(id) : -1;
+        const qkv__json_value *id = qkv__json_at(given, i);
+        int64_t value = qkv__json_is_int(id) ? qkv__json_int(id) : -1;
         if (value < 0 || value > INT32_MAX) return qkv__fail(QKV_USAGE, "\"target_ids\": element %zu is not an id", i);
         a->ids[i] = (int32_t)value;
     }
@@ -33,7 +33,7 @@ static qkv_status get_target_ids(qkv__asked *a, const json_t *body)
     return QKV_OK;
 }
 
-static qkv_status get_texts(qkv__asked *a, const json_t *body)
+static qkv_status get_texts(qkv__asked *a, const qkv__json_value *body)
 {
     qkv_status status = qkv__get_string(body, "text", &a->text, &a->length);
     if (!status && !a->text) status = qkv__fail(QKV_USAGE, "\"text\" is missing");
@@ -41,7 +41,7 @@ static qkv_status get_texts(qkv__asked *a, const json_t *body)
     return status ? status : get_target_ids(a, body);
 }
 
-static qkv_status get_search(qkv__asked *a, const json_t *body)
+static qkv_status get_search(qkv__asked *a, const qkv__json_value *body)
 {
     int64_t tokens = DEFAULT_TOKENS, seed = 0, top_k = 0;
     a->n_best = 1;
@@ -63,7 +63,7 @@ static qkv_status get_search(qkv__asked *a, const json_t *body)
     return status;
 }
 
-qkv_status qkv__asked_read(qkv__asked *a, const json_t *body)
+qkv_status qkv__asked_read(qkv__asked *a, const qkv__json_value *body)
 {
     a->special = true;
     qkv_status status = get_texts(a, body);
@@ -74,15 +74,15 @@ qkv_status qkv__asked_read(qkv__asked *a, const json_t *body)
 
 /* ---- which head ---- */
 
-qkv_status qkv__get_place(const json_t *body, const char *name, bool may_roll, int *place)
+qkv_status qkv__get_place(const qkv__json_value *body, const char *name, bool may_roll, int *place)
 {
-    const json_t *given = json_object_get(body, name);
-    const char *word = json_string_value(given);
+    const qkv__json_value *given = qkv__json_get(body, name);
+    const char *word = qkv__json_text(given);
     int64_t number = 0;
     if (word && !strcmp(word, "mean")) return *place = QKV__MEAN, QKV_OK;
     if (word && may_roll && !strcmp(word, "rollout")) return *place = QKV__ROLLOUT, QKV_OK;
-    if (!given || json_is_null(given)) return qkv__fail(QKV_USAGE, "\"%s\" is missing", name);
-    if (!json_is_integer(given))
+    if (!given || qkv__json_is_null(given)) return qkv__fail(QKV_USAGE, "\"%s\" is missing", name);
+    if (!qkv__json_is_int(given))
         return qkv__fail(QKV_USAGE, "\"%s\" must be a number from 0 or \"mean\"%s", name, may_roll ? " or \"rollout\"" : "");
     qkv_status status = qkv__get_whole(body, name, 0, INT32_MAX, &number);
     *place = (int)number;
@@ -90,7 +90,7 @@ qkv_status qkv__get_place(const json_t *body, const char *name, bool may_roll, i
 }
 
 #define QUOTED(constant, name) " \"" name "\""
-qkv_status qkv__get_kind(const json_t *body, int *kind)
+qkv_status qkv__get_kind(const qkv__json_value *body, int *kind)
 {
     const char *name = NULL;
     size_t length;

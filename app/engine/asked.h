@@ -26,7 +26,7 @@ typedef struct qkv__asked {
 
 /* Reads "text", "target" or "target_ids", how a target is searched for, "special" and "pieces". The texts are the request's.
  * USAGE. Freed in any case. */
-qkv_status qkv__asked_read(qkv__asked *a, const json_t *body);
+qkv_status qkv__asked_read(qkv__asked *a, const qkv__json_value *body);
 void qkv__asked_free(qkv__asked *a);
 
 /* The target as ids, whatever it was given as; where it was not given, what the model finds. */
@@ -48,7 +48,7 @@ qkv_status qkv__put_overview(const qkv__asked *a, qkv__json *j, const qkv_attent
 /* "kind", QKV__NO_KIND where there is none; and a layer or head: a number, "mean" or "rollout", as QKV__MEAN and QKV__ROLLOUT.
  * USAGE for another, and for a place that is missing. */
 enum { QKV__NO_KIND = -1 };
-qkv_status qkv__get_kind(const json_t *body, int *kind);
-qkv_status qkv__get_place(const json_t *body, const char *name, bool may_roll, int *place);
+qkv_status qkv__get_kind(const qkv__json_value *body, int *kind);
+qkv_status qkv__get_place(const qkv__json_value *body, const char *name, bool may_roll, int *place);
 
 #endif

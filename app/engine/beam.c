@@ -78,7 +78,7 @@ static qkv_status put_tree(const qkv__asked *a, int64_t beam, qkv__json *j)
     return status;
 }
 
-qkv_status qkv__answer_beam(qkv__engine *e, const json_t *body, qkv__json *j)
+qkv_status qkv__answer_beam(qkv__engine *e, const qkv__json_value *body, qkv__json *j)
 {
     int64_t beam = DEFAULT_BEAM;
     qkv__asking a;

@@ -4,24 +4,29 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-qkv_status qkv__engine_set_checkpoints(qkv__engine *e, const char *folder, json_t *list)
+qkv_status qkv__engine_set_checkpoints(qkv__engine *e, const char *folder, const char *list, size_t length)
 {
-    if (!json_is_array(list)) return qkv__fail(QKV_FORMAT, "%s: the checkpoints are no list", folder);
-    for (size_t i = 0; i < json_array_size(list); i++)
-        if (!json_is_integer(json_object_get(json_array_get(list, i), "step")))
-            return qkv__fail(QKV_FORMAT, "%s: checkpoint %zu has no step", folder, i);
-    if (!(e->checkpoint_folder = qkv__copy_text(folder))) return qkv_error_status();
-    e->checkpoints = json_incref(list);
-    return QKV_OK;
+    qkv__json_doc doc;
+    qkv_status status = qkv__json_parse(&(qkv__json_source){ .name = folder, .text = list, .length = length }, &doc);
+    if (!status && !qkv__json_is_array(doc.top)) status = qkv__fail(QKV_FORMAT, "%s: the checkpoints are no list", folder);
+    for (size_t i = 0; i < qkv__json_size(doc.top) && !status; i++)
+        if (!qkv__json_is_int(qkv__json_get(qkv__json_at(doc.top, i), "step")))
+            status = qkv__fail(QKV_FORMAT, "%s: checkpoint %zu has no step", folder, i);
+    if (!status && !(e->checkpoint_folder = qkv__copy_text(folder))) status = QKV_MEMORY;
+    if (status) qkv__json_free(&doc);
+    else e->checkpoints = doc;
+    return status;
 }
 
 void qkv__put_checkpoints(const qkv__engine *e, qkv__json *j)
 {
-    if (!e->checkpoints) return;
-    char *list = json_dumps(e->checkpoints, JSON_COMPACT | JSON_REAL_PRECISION(9));
+    qkv__json_writer list = { .digits = QKV__JSON_FLOAT };
+    if (!e->checkpoints.top) return;
+    qkv__json_put_value(&list, NULL, e->checkpoints.top);
     qkv__put_key(j, "checkpoints");
-    qkv__put_raw(j, list ? list : "[]");
-    free(list);
+    qkv__put_bytes(j, list.text, list.length);
+    if (!j->status) j->status = list.status;
+    qkv__json_writer_free(&list);
 }
 
 static qkv_status load_checkpoint(qkv__engine *e, const char *name, int64_t i)
@@ -40,15 +45,15 @@ static qkv_status load_checkpoint(qkv__engine *e, const char *name, int64_t i)
     return qkv__fail(QKV_FORMAT, "%s is a model of another kind", path);
 }
 
-qkv_status qkv__get_checkpoint(qkv__engine *e, const json_t *body, const qkv_model **m)
+qkv_status qkv__get_checkpoint(qkv__engine *e, const qkv__json_value *body, const qkv_model **m)
 {
-    int64_t i = -1, n = (int64_t)json_array_size(e->checkpoints);
+    int64_t i = -1, n = (int64_t)qkv__json_size(e->checkpoints.top);
     *m = e->model;
-    if (!n && json_is_integer(json_object_get(body, "checkpoint")))
+    if (!n && qkv__json_is_int(qkv__json_get(body, "checkpoint")))
         return qkv__fail(QKV_USAGE, "\"checkpoint\": the training of this model kept none");
     qkv_status status = qkv__get_whole(body, "checkpoint", 0, n - 1, &i);
     if (status || i < 0) return status;
-    const char *name = json_string_value(json_object_get(json_array_get(e->checkpoints, (size_t)i), "folder"));
+    const char *name = qkv__json_text(qkv__json_get(qkv__json_at(e->checkpoints.top, (size_t)i), "folder"));
     if (!name) return QKV_OK;
     status = load_checkpoint(e, name, i);
     if (!status) *m = e->checkpoint;

@@ -115,8 +115,8 @@ static qkv_status put_next(qkv__json *j, const qkv_model *m, const float *logits
     return status;
 }
 
-static qkv_status answer_from_logits(const qkv_model *m, const json_t *body, qkv_generate_opts *o, const qkv_tensor *logits,
-                                     qkv__json *j)
+static qkv_status answer_from_logits(const qkv_model *m, const qkv__json_value *body, qkv_generate_opts *o,
+                                     const qkv_tensor *logits, qkv__json *j)
 {
     int64_t vocabulary = qkv_tensor_dim(logits, 1), n = 10;
     qkv__sampler sampler = { 0 };
@@ -130,7 +130,7 @@ static qkv_status answer_from_logits(const qkv_model *m, const json_t *body, qkv
     return status;
 }
 
-qkv_status qkv__answer_next(qkv__engine *e, const json_t *body, qkv__json *j)
+qkv_status qkv__answer_next(qkv__engine *e, const qkv__json_value *body, qkv__json *j)
 {
     const qkv_attention_capture *capture;
     qkv_session *s = NULL;
@@ -199,7 +199,7 @@ static qkv_status put_surprises(qkv__json *j, const qkv_model *m, const qkv_atte
     return status;
 }
 
-qkv_status qkv__answer_surprise(qkv__engine *e, const json_t *body, qkv__json *j)
+qkv_status qkv__answer_surprise(qkv__engine *e, const qkv__json_value *body, qkv__json *j)
 {
     const qkv_attention_capture *capture;
     qkv_session *s = NULL;

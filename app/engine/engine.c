@@ -22,12 +22,12 @@ qkv_status qkv__asking_attend(qkv__engine *e, qkv__asking *a, bool finds, bool w
 
 /* ---- weights ---- */
 
-static bool is_kind_wanted(const json_t *body, qkv_attention_kind kind)
+static bool is_kind_wanted(const qkv__json_value *body, qkv_attention_kind kind)
 {
-    const json_t *kinds = json_object_get(body, "attention");
-    if (!json_is_array(kinds)) return true;
-    for (size_t i = 0; i < json_array_size(kinds); i++) {
-        const char *name = json_string_value(json_array_get(kinds, i));
+    const qkv__json_value *kinds = qkv__json_get(body, "attention");
+    if (!qkv__json_is_array(kinds)) return true;
+    for (size_t i = 0; i < qkv__json_size(kinds); i++) {
+        const char *name = qkv__json_text(qkv__json_at(kinds, i));
         if (name && !strcmp(name, qkv_attention_kind_name(kind))) return true;
     }
     return false;
@@ -46,7 +46,7 @@ static qkv_status put_kind_weights(qkv__json *j, const qkv_attention_capture *a,
     return status;
 }
 
-qkv_status qkv__put_all_weights(qkv__json *j, const json_t *body, const qkv_attention_capture *a)
+qkv_status qkv__put_all_weights(qkv__json *j, const qkv__json_value *body, const qkv_attention_capture *a)
 {
     int64_t left = USUAL_CELLS;
     qkv_status status = qkv__get_whole(body, "max_cells", 0, MOST_CELLS, &left);
@@ -69,7 +69,7 @@ qkv_status qkv__put_all_weights(qkv__json *j, const json_t *body, const qkv_atte
 
 /* ---- run, head, tokenize ---- */
 
-static qkv_status answer_run(qkv__engine *e, const json_t *body, qkv__json *j)
+static qkv_status answer_run(qkv__engine *e, const qkv__json_value *body, qkv__json *j)
 {
     double begin = qkv__seconds();
     const qkv_attention_capture *capture;
@@ -112,7 +112,7 @@ static qkv_status put_one_map(qkv__json *j, const qkv_attention_capture *c, qkv_
     return status;
 }
 
-static qkv_status answer_head(qkv__engine *e, const json_t *body, qkv__json *j)
+static qkv_status answer_head(qkv__engine *e, const qkv__json_value *body, qkv__json *j)
 {
     int kind = QKV__NO_KIND, layer = 0, head = QKV__MEAN;
     const qkv_attention_capture *capture;
@@ -128,7 +128,7 @@ static qkv_status answer_head(qkv__engine *e, const json_t *body, qkv__json *j)
     return status;
 }
 
-static qkv_status answer_tokenize(qkv__engine *e, const json_t *body, qkv__json *j)
+static qkv_status answer_tokenize(qkv__engine *e, const qkv__json_value *body, qkv__json *j)
 {
     const qkv_tokenizer *t = NULL;
     const char *text = NULL;
@@ -166,7 +166,7 @@ static const struct request {
                  { "learn", EVERY_JOB, qkv__answer_learn } };
 enum { REQUESTS = sizeof requests / sizeof *requests };
 
-static qkv_status answer_info(qkv__engine *e, const json_t *body, qkv__json *j)
+static qkv_status answer_info(qkv__engine *e, const qkv__json_value *body, qkv__json *j)
 {
     (void)body;
     const qkv_config *o = qkv_transformer_options(qkv_model_transformer(e->model));
@@ -198,9 +198,9 @@ static qkv_status answer_info(qkv__engine *e, const json_t *body, qkv__json *j)
     return status;
 }
 
-static qkv_status answer_request(qkv__engine *e, const json_t *body, qkv__json *j)
+static qkv_status answer_request(qkv__engine *e, const qkv__json_value *body, qkv__json *j)
 {
-    const char *name = json_string_value(json_object_get(body, "do"));
+    const char *name = qkv__json_text(qkv__json_get(body, "do"));
     if (!name) return qkv__fail(QKV_USAGE, "a request is an object with \"do\", its name");
     for (int i = 0; i < REQUESTS; i++) {
         if (strcmp(name, requests[i].name)) continue;
@@ -220,7 +220,7 @@ static void put_refusal(qkv__json *j, qkv_status status)
     qkv__put_raw(j, "}}");
 }
 
-void qkv__engine_answer(qkv__engine *e, const json_t *request, qkv_each_step each_step, void *data, qkv__json *j)
+void qkv__engine_answer(qkv__engine *e, const qkv__json_value *request, qkv_each_step each_step, void *data, qkv__json *j)
 {
     e->each_step = each_step;
     e->each_step_data = data;
@@ -230,13 +230,14 @@ void qkv__engine_answer(qkv__engine *e, const json_t *request, qkv_each_step eac
 
 qkv_status qkv__engine_request(qkv__engine *e, const char *request, size_t length, qkv_buffer *answer)
 {
-    json_error_t error;
+    qkv__json_doc body;
     qkv__json j = { .text = *answer };
     qkv__buffer_clear(&j.text);
-    json_t *body = json_loadb(request, length, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &error);
-    if (body) qkv__engine_answer(e, body, NULL, NULL, &j);
-    else put_refusal(&j, qkv__fail(QKV_FORMAT, "the request is not JSON: %s", error.text));
-    json_decref(body);
+    const qkv__json_source source = { .name = "request", .text = request, .length = length, .flags = QKV__JSON_NUL };
+    qkv_status status = qkv__json_parse(&source, &body);
+    if (status) put_refusal(&j, status);
+    else qkv__engine_answer(e, body.top, NULL, NULL, &j);
+    qkv__json_free(&body);
     *answer = j.text;
     return j.status;
 }
@@ -260,7 +261,7 @@ void qkv__engine_free(qkv__engine *e)
     if (!e) return;
     qkv__learning_free(e->learning);
     qkv_model_free(e->checkpoint);
-    json_decref(e->checkpoints);
+    qkv__json_free(&e->checkpoints);
     qkv__release_text(e->checkpoint_folder);
     qkv_attention_capture_free(&e->remembered.attended);
     qkv_buffer_free(&e->remembered.key);

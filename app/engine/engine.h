@@ -14,12 +14,12 @@ qkv__engine *qkv__engine_new(const qkv_model *m, const char *name);
 void qkv__engine_free(qkv__engine *e);
 
 /* Models that a training kept: [{"step": 100, "folder": "step-100", and what is known of it}, ..], folders in `folder`. The one
- * without a folder is e's own model. Called once at most; e shares the list. FORMAT; MEMORY. */
-qkv_status qkv__engine_set_checkpoints(qkv__engine *e, const char *folder, json_t *list);
+ * without a folder is e's own model. Called once at most. Errors: FORMAT, MEMORY. */
+qkv_status qkv__engine_set_checkpoints(qkv__engine *e, const char *folder, const char *list, size_t length);
 
 /* Answers a request with one JSON object, of an error {"error": {"message": .., "status": ..}}; errors of writing stay in j. Long
  * work asks each_step, which may be NULL, whether to go on. */
-void qkv__engine_answer(qkv__engine *e, const json_t *request, qkv_each_step each_step, void *data, qkv__json *j);
+void qkv__engine_answer(qkv__engine *e, const qkv__json_value *request, qkv_each_step each_step, void *data, qkv__json *j);
 
 /* The same for a request as text; the answer replaces what was in *answer, which is yours. MEMORY. */
 qkv_status qkv__engine_request(qkv__engine *e, const char *request, size_t length, qkv_buffer *answer);

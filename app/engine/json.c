@@ -144,18 +144,18 @@ void qkv__put_named_double(qkv__json *j, const char *name, double x)
 
 /* ---- in ---- */
 
-static const json_t *member(const json_t *o, const char *name)
+static const qkv__json_value *member(const qkv__json_value *o, const char *name)
 {
-    const json_t *x = json_object_get(o, name);
-    return json_is_null(x) ? NULL : x;
+    const qkv__json_value *x = qkv__json_get(o, name);
+    return qkv__json_is_null(x) ? NULL : x;
 }
 
-qkv_status qkv__get_whole(const json_t *o, const char *name, int64_t least, int64_t most, int64_t *x)
+qkv_status qkv__get_whole(const qkv__json_value *o, const char *name, int64_t least, int64_t most, int64_t *x)
 {
-    const json_t *given = member(o, name);
+    const qkv__json_value *given = member(o, name);
     if (!given) return QKV_OK;
-    if (!json_is_integer(given)) return qkv__fail(QKV_USAGE, "\"%s\" must be a whole number", name);
-    int64_t value = json_integer_value(given);
+    if (!qkv__json_is_int(given)) return qkv__fail(QKV_USAGE, "\"%s\" must be a whole number", name);
+    int64_t value = qkv__json_int(given);
     if (value < least && most == INT64_MAX)
         return qkv__fail(QKV_USAGE, "\"%s\" is %lld: it must be at least %lld", name, (long long)value, (long long)least);
     if (value < least || value > most)
@@ -165,61 +165,61 @@ qkv_status qkv__get_whole(const json_t *o, const char *name, int64_t least, int6
     return QKV_OK;
 }
 
-qkv_status qkv__get_number(const json_t *o, const char *name, double least, double most, float *x)
+qkv_status qkv__get_number(const qkv__json_value *o, const char *name, double least, double most, float *x)
 {
-    const json_t *given = member(o, name);
+    const qkv__json_value *given = member(o, name);
     if (!given) return QKV_OK;
-    if (!json_is_number(given)) return qkv__fail(QKV_USAGE, "\"%s\" must be a number", name);
-    double value = json_number_value(given);
+    if (!qkv__json_is_number(given)) return qkv__fail(QKV_USAGE, "\"%s\" must be a number", name);
+    double value = qkv__json_number(given);
     if (!(value >= least && value <= most))
         return qkv__fail(QKV_USAGE, "\"%s\" is %g: it must be from %g to %g", name, value, least, most);
     *x = (float)value;
     return QKV_OK;
 }
 
-qkv_status qkv__get_flag(const json_t *o, const char *name, bool *x)
+qkv_status qkv__get_flag(const qkv__json_value *o, const char *name, bool *x)
 {
-    const json_t *given = member(o, name);
+    const qkv__json_value *given = member(o, name);
     if (!given) return QKV_OK;
-    if (!json_is_boolean(given)) return qkv__fail(QKV_USAGE, "\"%s\" must be true or false", name);
-    *x = json_is_true(given);
+    if (!qkv__json_is_bool(given)) return qkv__fail(QKV_USAGE, "\"%s\" must be true or false", name);
+    *x = qkv__json_is_true(given);
     return QKV_OK;
 }
 
-qkv_status qkv__get_string(const json_t *o, const char *name, const char **text, size_t *length)
+qkv_status qkv__get_string(const qkv__json_value *o, const char *name, const char **text, size_t *length)
 {
-    const json_t *given = member(o, name);
+    const qkv__json_value *given = member(o, name);
     if (!given) return QKV_OK;
-    if (!json_is_string(given)) return qkv__fail(QKV_USAGE, "\"%s\" must be a string", name);
-    *text = json_string_value(given);
-    *length = json_string_length(given);
+    if (!qkv__json_is_string(given)) return qkv__fail(QKV_USAGE, "\"%s\" must be a string", name);
+    *text = qkv__json_text(given);
+    *length = qkv__json_length(given);
     return QKV_OK;
 }
 
-static void add_string(qkv__strings *x, const json_t *string)
+static void add_string(qkv__strings *x, const qkv__json_value *string)
 {
-    x->texts[x->n] = json_string_value(string);
-    x->lengths[x->n++] = json_string_length(string);
+    x->texts[x->n] = qkv__json_text(string);
+    x->lengths[x->n++] = qkv__json_length(string);
 }
 
-qkv_status qkv__get_strings(const json_t *o, const char *name, qkv__strings *x)
+qkv_status qkv__get_strings(const qkv__json_value *o, const char *name, qkv__strings *x)
 {
-    const json_t *given = member(o, name);
+    const qkv__json_value *given = member(o, name);
     x->n = 0;
-    x->is_array = json_is_array(given);
-    if (json_is_string(given)) add_string(x, given);
+    x->is_array = qkv__json_is_array(given);
+    if (qkv__json_is_string(given)) add_string(x, given);
     else if (given && !x->is_array) return qkv__fail(QKV_USAGE, "\"%s\" must be a string or an array of strings", name);
-    size_t n = x->is_array ? json_array_size(given) : 0;
+    size_t n = x->is_array ? qkv__json_size(given) : 0;
     if (n > QKV__TEXTS) return qkv__fail(QKV_USAGE, "\"%s\" has %zu texts: at most %d go in one request", name, n, QKV__TEXTS);
     for (size_t i = 0; i < n; i++) {
-        const json_t *string = json_array_get(given, i);
-        if (!json_is_string(string)) return qkv__fail(QKV_USAGE, "\"%s\": element %zu is not a string", name, i);
+        const qkv__json_value *string = qkv__json_at(given, i);
+        if (!qkv__json_is_string(string)) return qkv__fail(QKV_USAGE, "\"%s\": element %zu is not a string", name, i);
         add_string(x, string);
     }
     return QKV_OK;
 }
 
-qkv_status qkv__need_strings(const json_t *o, const char *name, qkv__strings *x)
+qkv_status qkv__need_strings(const qkv__json_value *o, const char *name, qkv__strings *x)
 {
     qkv_status status = qkv__get_strings(o, name, x);
     if (!status && !x->n) status = qkv__fail(QKV_USAGE, "\"%s\" is %s", name, x->is_array ? "empty" : "missing");

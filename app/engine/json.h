@@ -3,8 +3,7 @@
 #define QKV_SRC_SERVE_JSON_H
 
 #include "../../src/base/buffer.h"
-
-#include <jansson.h>
+#include "../../src/base/json.h"
 
 /* ---- out ---- */
 
@@ -36,10 +35,10 @@ void qkv__put_named_double(qkv__json *j, const char *name, double x);
 /* ---- in: members of an object ----
  * A member that is missing or null leaves its default. USAGE, with the member's name, for another type or a number out of
  * range. */
-qkv_status qkv__get_whole(const json_t *o, const char *name, int64_t least, int64_t most, int64_t *x);
-qkv_status qkv__get_number(const json_t *o, const char *name, double least, double most, float *x);
-qkv_status qkv__get_flag(const json_t *o, const char *name, bool *x);
-qkv_status qkv__get_string(const json_t *o, const char *name, const char **text, size_t *length);
+qkv_status qkv__get_whole(const qkv__json_value *o, const char *name, int64_t least, int64_t most, int64_t *x);
+qkv_status qkv__get_number(const qkv__json_value *o, const char *name, double least, double most, float *x);
+qkv_status qkv__get_flag(const qkv__json_value *o, const char *name, bool *x);
+qkv_status qkv__get_string(const qkv__json_value *o, const char *name, const char **text, size_t *length);
 
 /* A string, or an array of at most QKV__TEXTS of them; n is 0 where there is none. The strings are the object's. */
 enum { QKV__TEXTS = 64 };
@@ -49,9 +48,9 @@ typedef struct qkv__strings {
     int64_t n;
     bool is_array;
 } qkv__strings;
-qkv_status qkv__get_strings(const json_t *o, const char *name, qkv__strings *x);
+qkv_status qkv__get_strings(const qkv__json_value *o, const char *name, qkv__strings *x);
 
 /* The same, and USAGE when it is missing or an empty array. */
-qkv_status qkv__need_strings(const json_t *o, const char *name, qkv__strings *x);
+qkv_status qkv__need_strings(const qkv__json_value *o, const char *name, qkv__strings *x);
 
 #endif

@@ -156,7 +156,7 @@ static qkv_status start_trainer(qkv__learning *l)
     return (l->trainer = qkv_trainer_new(l->model, l->pairs, &how)) ? QKV_OK : qkv_error_status();
 }
 
-static qkv_status get_toy(const json_t *start, toy *task)
+static qkv_status get_toy(const qkv__json_value *start, toy *task)
 {
     const char *name = toy_names[TOY_REVERSE];
     size_t length;
@@ -166,7 +166,7 @@ static qkv_status get_toy(const json_t *start, toy *task)
     return status ? status : qkv__fail(QKV_USAGE, "\"task\" is \"%.40s\": it is \"reverse\", \"sort\" or \"copy\"", name);
 }
 
-static qkv_status start_learning(qkv__engine *e, const json_t *start)
+static qkv_status start_learning(qkv__engine *e, const qkv__json_value *start)
 {
     qkv__learning *l = qkv__alloc_zero(sizeof *l);
     if (!l) return QKV_MEMORY;
@@ -218,7 +218,7 @@ static qkv_status put_measured(qkv__json *j, const qkv__learning *l)
 }
 
 /* What the first example attends to, with the target that it should have. */
-static qkv_status put_attention(qkv__json *j, const json_t *body, const qkv__learning *l)
+static qkv_status put_attention(qkv__json *j, const qkv__json_value *body, const qkv__learning *l)
 {
     qkv_attention_capture a = { 0 };
     const char *source = l->sources[0].text, *target = l->targets[0].text;
@@ -232,7 +232,7 @@ static qkv_status put_attention(qkv__json *j, const json_t *body, const qkv__lea
     return status;
 }
 
-static qkv_status put_learned(qkv__json *j, const json_t *body, const qkv__learning *l)
+static qkv_status put_learned(qkv__json *j, const qkv__json_value *body, const qkv__learning *l)
 {
     bool measure = true;
     qkv_status status = qkv__get_flag(body, "measure", &measure);
@@ -281,9 +281,9 @@ static qkv_status put_params(qkv__json *j, const qkv_model *m)
     return QKV_OK;
 }
 
-qkv_status qkv__answer_learn(qkv__engine *e, const json_t *body, qkv__json *j)
+qkv_status qkv__answer_learn(qkv__engine *e, const qkv__json_value *body, qkv__json *j)
 {
-    const json_t *start = json_object_get(body, "start");
+    const qkv__json_value *start = qkv__json_get(body, "start");
     bool weights = false;
     int64_t steps = 0;
     qkv_status status = start ? start_learning(e, start) : QKV_OK;

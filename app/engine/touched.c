@@ -27,35 +27,37 @@ static qkv_status add_switch(const char *given, const qkv_model *m, qkv_touches 
                      given ? given : "null");
 }
 
-static qkv_status touch_model(const json_t *given, const qkv_model *m, qkv_model **touched)
+static qkv_status touch_model(const qkv__json_value *given, const qkv_model *m, qkv_model **touched)
 {
     qkv_touches list = { 0 };
     qkv_status status = QKV_OK;
-    size_t n = json_array_size(given);
-    if (!json_is_array(given) || n > MOST_SWITCHES)
+    size_t n = qkv__json_size(given);
+    if (!qkv__json_is_array(given) || n > MOST_SWITCHES)
         return qkv__fail(QKV_USAGE, "\"switches\" must be an array of at most %d texts", MOST_SWITCHES);
-    for (size_t i = 0; i < n && !status; i++) status = add_switch(json_string_value(json_array_get(given, i)), m, &list);
+    for (size_t i = 0; i < n && !status; i++) status = add_switch(qkv__json_text(qkv__json_at(given, i)), m, &list);
     if (!status && !(*touched = qkv_model_edit(m, list.touches, list.n))) status = qkv_error_status();
     qkv_touches_free(&list);
     return status;
 }
 
 /* What is remembered of one model is not of another. */
-static qkv_status spell_changes(const json_t *body, qkv__asking *a)
+static qkv_status spell_changes(const qkv__json_value *body, qkv__asking *a)
 {
-    json_t *changes = json_pack("[O?, O?]", json_object_get(body, "checkpoint"), json_object_get(body, "switches"));
-    a->asked.changes = a->changes = changes ? json_dumps(changes, JSON_COMPACT) : NULL;
-    json_decref(changes);
-    return a->changes ? QKV_OK : QKV_MEMORY;
+    qkv__json_open_array(&a->changes, NULL);
+    qkv__json_put_value(&a->changes, NULL, qkv__json_get(body, "checkpoint"));
+    qkv__json_put_value(&a->changes, NULL, qkv__json_get(body, "switches"));
+    qkv__json_close(&a->changes);
+    a->asked.changes = a->changes.text;
+    return a->changes.status;
 }
 
-qkv_status qkv__asking_begin(qkv__engine *e, const json_t *body, qkv__asking *a)
+qkv_status qkv__asking_begin(qkv__engine *e, const qkv__json_value *body, qkv__asking *a)
 {
-    const json_t *given = json_object_get(body, "switches");
+    const qkv__json_value *given = qkv__json_get(body, "switches");
     *a = (qkv__asking){ .asked = { .job = e->job,
                                    .generate = { .each_step = e->each_step, .each_step_data = e->each_step_data } } };
     qkv_status status = qkv__get_checkpoint(e, body, &a->asked.model);
-    if (!status && given && (!json_is_array(given) || json_array_size(given))) {
+    if (!status && given && (!qkv__json_is_array(given) || qkv__json_size(given))) {
         status = touch_model(given, a->asked.model, &a->touched);
         a->asked.model = a->touched;
     }
@@ -67,15 +69,15 @@ void qkv__asking_end(qkv__asking *a)
 {
     qkv__asked_free(&a->asked);
     qkv_model_free(a->touched);
-    free(a->changes);
+    qkv__json_writer_free(&a->changes);
 }
 
 /* ---- looking inside ---- */
 
 /* Writes the answer, an object. */
-typedef qkv_status look(const qkv_model *m, const json_t *body, const qkv_attention_capture *c, qkv__json *j);
+typedef qkv_status look(const qkv_model *m, const qkv__json_value *body, const qkv_attention_capture *c, qkv__json *j);
 
-static qkv_status answer_look(qkv__engine *e, const json_t *body, qkv__json *j, look *run)
+static qkv_status answer_look(qkv__engine *e, const qkv__json_value *body, qkv__json *j, look *run)
 {
     const qkv_attention_capture *capture;
     qkv__asking a;
@@ -119,7 +121,7 @@ static qkv_status put_walk(qkv__json *j, const qkv_model *m, const qkv_trace_res
     return status;
 }
 
-static qkv_status look_walk(const qkv_model *m, const json_t *body, const qkv_attention_capture *c, qkv__json *j)
+static qkv_status look_walk(const qkv_model *m, const qkv__json_value *body, const qkv_attention_capture *c, qkv__json *j)
 {
     qkv_trace_result walk = { 0 };
     qkv_buffer object = { 0 };
@@ -143,7 +145,7 @@ static qkv_status look_walk(const qkv_model *m, const json_t *body, const qkv_at
     return status;
 }
 
-static qkv_status look_lens(const qkv_model *m, const json_t *body, const qkv_attention_capture *c, qkv__json *j)
+static qkv_status look_lens(const qkv_model *m, const qkv__json_value *body, const qkv_attention_capture *c, qkv__json *j)
 {
     qkv_logit_lens_result lens = { 0 };
     qkv_buffer object = { 0 };
@@ -157,11 +159,11 @@ static qkv_status look_lens(const qkv_model *m, const json_t *body, const qkv_at
     return status;
 }
 
-static qkv_status get_methods(const json_t *body, unsigned *methods)
+static qkv_status get_methods(const qkv__json_value *body, unsigned *methods)
 {
-    const json_t *given = json_object_get(body, "methods");
-    for (size_t i = 0; i < json_array_size(given); i++) {
-        const char *name = json_string_value(json_array_get(given, i));
+    const qkv__json_value *given = qkv__json_get(body, "methods");
+    for (size_t i = 0; i < qkv__json_size(given); i++) {
+        const char *name = qkv__json_text(qkv__json_at(given, i));
         int method = 0;
         while (name && method < QKV_ATTRIBUTE_METHODS && strcmp(name, qkv_attribute_method_name((qkv_attribute_method)method)))
             method++;
@@ -171,7 +173,7 @@ static qkv_status get_methods(const json_t *body, unsigned *methods)
     return QKV_OK;
 }
 
-static qkv_status look_why(const qkv_model *m, const json_t *body, const qkv_attention_capture *c, qkv__json *j)
+static qkv_status look_why(const qkv_model *m, const qkv__json_value *body, const qkv_attention_capture *c, qkv__json *j)
 {
     enum { MOST_STEPS = 4096 };
     qkv_attribution why = { 0 };
@@ -192,6 +194,15 @@ static qkv_status look_why(const qkv_model *m, const json_t *body, const qkv_att
     return status;
 }
 
-qkv_status qkv__answer_walk(qkv__engine *e, const json_t *body, qkv__json *j) { return answer_look(e, body, j, look_walk); }
-qkv_status qkv__answer_lens(qkv__engine *e, const json_t *body, qkv__json *j) { return answer_look(e, body, j, look_lens); }
-qkv_status qkv__answer_why(qkv__engine *e, const json_t *body, qkv__json *j) { return answer_look(e, body, j, look_why); }
+qkv_status qkv__answer_walk(qkv__engine *e, const qkv__json_value *body, qkv__json *j)
+{
+    return answer_look(e, body, j, look_walk);
+}
+qkv_status qkv__answer_lens(qkv__engine *e, const qkv__json_value *body, qkv__json *j)
+{
+    return answer_look(e, body, j, look_lens);
+}
+qkv_status qkv__answer_why(qkv__engine *e, const qkv__json_value *body, qkv__json *j)
+{
+    return answer_look(e, body, j, look_why);
+}

@@ -6,7 +6,8 @@
 #include "lesson.h"
 #include "walk.h"
 
-#include <jansson.h>
+#include "../../src/base/json.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -104,74 +105,64 @@ void print_explained(const explained *e, const step *steps, int n)
 
 /* ---- JSON ---- */
 
-static json_t *rows_json(const float *values, int64_t rows, int64_t columns)
+static void put_rows(qkv__json_writer *w, const char *key, const part *p)
 {
-    json_t *all = json_array();
-    for (int64_t i = 0; i < rows; i++) {
-        json_t *row = json_array();
-        for (int64_t j = 0; j < columns; j++) { /* JSON has no -inf */
-            float x = values[i * columns + j];
-            json_array_append_new(row, isfinite(x) ? json_real((double)x) : json_null());
-        }
-        json_array_append_new(all, row);
+    qkv__json_open_array(w, key);
+    for (int64_t i = 0; i < p->rows; i++) {
+        qkv__json_open_array(w, NULL);
+        for (int64_t j = 0; j < p->columns; j++)
+            qkv__json_put_real(w, NULL, (double)p->values[i * p->columns + j], QKV__JSON_FLOAT);
+        qkv__json_close(w);
     }
-    return all;
+    qkv__json_close(w);
 }
 
 /* (rows, columns), or a list of them, one a head. */
-static json_t *shown_json(const explained *e, const shown *s)
+static void put_shown(qkv__json_writer *w, const explained *e, const shown *s)
 {
     int64_t first, n;
     bool is_list = qkv_tensor_ndim(s->values) == 3 && e->head < 0;
-    json_t *heads = json_array();
     heads_shown(e, s, &first, &n);
-    for (int64_t h = first; h < first + n; h++) {
+    if (is_list) qkv__json_open_array(w, s->key);
+    for (int64_t h = first; h < first + (is_list ? n : 1); h++) {
         part p = part_of(e, s, h);
-        json_t *rows = rows_json(p.values, p.rows, p.columns);
-        if (!is_list) return json_decref(heads), rows;
-        json_array_append_new(heads, rows);
+        put_rows(w, is_list ? NULL : s->key, &p);
     }
-    return heads;
+    if (is_list) qkv__json_close(w);
 }
 
-static json_t *names_json(const char *const *names, labels l, int64_t n)
+static void put_names(qkv__json_writer *w, const char *key, const char *const *names, labels l, int64_t n)
 {
-    json_t *all = json_array();
     char name[NAME_ROOM];
+    qkv__json_open_array(w, key);
     for (int64_t i = 0; i < n; i++) {
         snprintf(name, sizeof name, "%s%lld", l.prefix ? l.prefix : "", (long long)i);
-        json_array_append_new(all, json_string(names ? names[i] : name));
+        qkv__json_put_text(w, NULL, names ? names[i] : name);
     }
-    return all;
+    qkv__json_close(w);
 }
 
-static void append_reading(const char *text, void *list) { json_array_append_new(list, json_string(text)); }
-
-static json_t *readings_json(const explained *e)
-{
-    json_t *all = json_array();
-    for (int64_t h = 0; h < e->heads; h++)
-        if (e->head < 0 || h == e->head) each_reading(e, h, append_reading, all);
-    return all;
-}
+static void put_reading(const char *text, void *w) { qkv__json_put_text(w, NULL, text); }
 
 qkv_status print_explained_json(const explained *e, const step *steps, int n)
 {
-    json_t *all = json_object();
-    json_object_set_new(all, "queries", names_json(e->words, e->queries, qkv_tensor_dim(e->q, 0)));
-    json_object_set_new(all, "keys", names_json(e->key_words, e->key_columns, qkv_tensor_dim(e->k, 0)));
-    json_object_set_new(all, "heads", json_integer(e->heads));
-    json_object_set_new(all, "d_k", json_integer(qkv_tensor_dim(e->split[0], 2)));
+    qkv__json_writer w = { .style = QKV__JSON_SPACED };
+    qkv__json_open_object(&w, NULL);
+    put_names(&w, "queries", e->words, e->queries, qkv_tensor_dim(e->q, 0));
+    put_names(&w, "keys", e->key_words, e->key_columns, qkv_tensor_dim(e->k, 0));
+    qkv__json_put_int(&w, "heads", e->heads);
+    qkv__json_put_int(&w, "d_k", qkv_tensor_dim(e->split[0], 2));
     for (int i = 0; i < n; i++)
-        for (int k = 0; k < steps[i].n; k++)
-            json_object_set_new(all, steps[i].tables[k].key, shown_json(e, &steps[i].tables[k]));
-    json_object_set_new(all, "readings", readings_json(e));
-    char *text = json_dumps(all, JSON_REAL_PRECISION(9));
-    json_decref(all);
-    if (!text) return fail(QKV_MEMORY, "out of memory");
-    puts(text);
-    free(text);
-    return QKV_OK;
+        for (int k = 0; k < steps[i].n; k++) put_shown(&w, e, &steps[i].tables[k]);
+    qkv__json_open_array(&w, "readings");
+    for (int64_t h = 0; h < e->heads; h++)
+        if (e->head < 0 || h == e->head) each_reading(e, h, put_reading, &w);
+    qkv__json_close(&w);
+    qkv__json_close(&w);
+    qkv_status status = w.status ? fail(w.status, "out of memory") : QKV_OK;
+    if (!status) puts(w.text);
+    qkv__json_writer_free(&w);
+    return status;
 }
 
 /* ---- LaTeX ---- */

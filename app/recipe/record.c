@@ -6,7 +6,7 @@
 
 #include "../../src/base/file.h"
 #include "../../src/base/memory.h"
-#include "../report/jansson_file.h"
+#include "../../src/base/json.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -58,71 +58,52 @@ qkv_status qkv__settings_of(const qkv_training *t, qkv__settings *out)
 
 /* ---- more of the record ---- */
 
-static json_t *labels_json(const qkv_training *t)
-{
-    json_t *counts = json_object();
-    for (int i = 0; i < t->labels.n; i++)
-        json_object_set_new(counts, t->labels.names[i], json_integer((json_int_t)t->labels.counts[i]));
-    return counts;
-}
-
 /* Of one run alone. */
 static bool is_of_one_run(qkv__option i) { return i == QKV__SET_out || i == QKV__SET_resume || i == QKV__SET_dry_run; }
 
-/* Bytes that are not UTF-8 become U+FFFD. NULL: out of memory. */
-static json_t *text_json(const char *text)
-{
-    qkv_buffer repaired = { 0 };
-    json_t *made = qkv_utf8_repair(text, strlen(text), &repaired) ? NULL : json_string(repaired.data);
-    qkv_buffer_free(&repaired);
-    return made;
-}
-
-static json_t *files_json(const qkv__paths *f)
-{
-    json_t *all = json_array();
-    for (int i = 0; i < f->n && all; i++)
-        if (json_array_append_new(all, text_json(f->at[i]))) json_decref(all), all = NULL;
-    return all;
-}
-
 /* The options that the caller set, or that rules chose: a run that goes on takes them from here. Several files are an array. */
-static json_t *options_json(const qkv_training *t, qkv__origin origin)
+static qkv_status put_options(const qkv_training *t, qkv__origin origin, const char *key, qkv__json_writer *w)
 {
-    json_t *all = json_object();
     qkv_buffer text = { 0 };
-    for (int k = 0; k < QKV__SET_OPTIONS && all; k++) {
+    qkv_status status = QKV_OK;
+    qkv__json_open_object(w, key);
+    for (int k = 0; k < QKV__SET_OPTIONS && !status; k++) {
         qkv__option i = (qkv__option)k;
         if (t->o.origin[k] != origin || is_of_one_run(i)) continue;
         const qkv__paths *files = qkv__options_paths(&t->o, i);
-        bool failed = !files && qkv__options_text(&t->o, i, &text);
-        if (failed || json_object_set_new(all, qkv__options_name(i), files ? files_json(files) : text_json(text.data)))
-            json_decref(all), all = NULL;
+        if (files) {
+            qkv__json_open_array(w, qkv__options_name(i));
+            for (int f = 0; f < files->n; f++) qkv__json_put_text(w, NULL, files->at[f]);
+            qkv__json_close(w);
+        } else if (!(status = qkv__options_text(&t->o, i, &text))) qkv__json_put_text(w, qkv__options_name(i), text.data);
     }
+    qkv__json_close(w);
     qkv_buffer_free(&text);
-    return all;
+    return status;
 }
 
-char *qkv__training_about(const qkv_training *t)
+qkv_status qkv__training_about(const qkv_training *t, qkv__json_writer *w)
 {
     const qkv_training_text *x = &t->text;
-    json_t *all = json_object();
-    json_object_set_new(all, "left_out",
-                        json_pack("{s:I, s:I}", "empty", (json_int_t)x->empty, "too_long", (json_int_t)x->too_long));
-    if (x->unlabelled)
-        json_object_set_new(json_object_get(all, "left_out"), "unlabelled", json_integer((json_int_t)x->unlabelled));
-    if (t->labels.n) json_object_set_new(all, "classes", labels_json(t));
-    json_object_set_new(all, "vocabulary",
-                        json_integer(qkv_tokenizer_vocab_size(qkv_model_tokenizer(t->model, QKV_SIDE_SOURCE))));
-    json_object_set_new(all, "parameters", json_integer((json_int_t)qkv_params_count(qkv_model_params(t->model))));
-    /* Without these it would go on as another training. */
-    bool ok = !json_object_set_new(all, "given", options_json(t, QKV__SET)) &&
-              !json_object_set_new(all, "chosen", options_json(t, QKV__CHOSEN));
-    if (ok && t->planned_steps) ok = !json_object_set_new(all, "planned_steps", json_integer((json_int_t)t->planned_steps));
-    char *text = ok ? json_dumps(all, 0) : NULL;
-    json_decref(all);
-    if (!text) qkv__fail(QKV_MEMORY, "training: out of memory");
-    return text;
+    *w = (qkv__json_writer){ .style = QKV__JSON_SPACED };
+    qkv__json_open_object(w, NULL);
+    qkv__json_open_object(w, "left_out");
+    qkv__json_put_int(w, "empty", (int64_t)x->empty);
+    qkv__json_put_int(w, "too_long", (int64_t)x->too_long);
+    if (x->unlabelled) qkv__json_put_int(w, "unlabelled", (int64_t)x->unlabelled);
+    qkv__json_close(w);
+    if (t->labels.n) {
+        qkv__json_open_object(w, "classes");
+        for (int i = 0; i < t->labels.n; i++) qkv__json_put_int(w, t->labels.names[i], (int64_t)t->labels.counts[i]);
+        qkv__json_close(w);
+    }
+    qkv__json_put_int(w, "vocabulary", qkv_tokenizer_vocab_size(qkv_model_tokenizer(t->model, QKV_SIDE_SOURCE)));
+    qkv__json_put_int(w, "parameters", (int64_t)qkv_params_count(qkv_model_params(t->model)));
+    qkv_status status = put_options(t, QKV__SET, "given", w);
+    if (!status) status = put_options(t, QKV__CHOSEN, "chosen", w);
+    if (t->planned_steps) qkv__json_put_int(w, "planned_steps", (int64_t)t->planned_steps);
+    qkv__json_close(w);
+    return status ? status : w->status;
 }
 
 /* ---- going on ---- */
@@ -134,12 +115,10 @@ static bool may_be_chosen(const qkv_training *t, qkv__option i)
            i != QKV__SET_dry_run && qkv__options_has(&t->o, i);
 }
 
-static qkv_status recall_choices(qkv_training *t, const char *path, json_t *chosen)
+static qkv_status recall_choices(qkv_training *t, const char *path, const qkv__json_value *chosen)
 {
-    const char *name;
-    json_t *value;
-    json_object_foreach (chosen, name, value) {
-        const char *text = json_string_value(value);
+    for (size_t i = 0; i < qkv__json_size(chosen); i++) {
+        const char *name = qkv__json_key(chosen, i), *text = qkv__json_text(qkv__json_at(chosen, i));
         bool is_known = text && may_be_chosen(t, qkv__options_find(&t->o, name));
         if (is_known && !qkv__options_set(&t->o, name, text, QKV__CHOSEN)) continue;
         return qkv__fail(QKV_FORMAT, "%s: what \"chosen\" has for \"%.60s\" is nothing that a rule chooses", path, name);
@@ -156,28 +135,27 @@ static bool has_limit(const qkv_training *t)
     return QKV__IS_SET(&t->o, steps) || QKV__IS_SET(&t->o, epochs) || QKV__IS_SET(&t->o, minutes);
 }
 
-static qkv_status recall_option(qkv_training *t, const char *name, const json_t *value)
+static qkv_status recall_option(qkv_training *t, const char *name, const qkv__json_value *value)
 {
-    size_t n = json_is_array(value) ? json_array_size(value) : 1;
+    size_t n = qkv__json_is_array(value) ? qkv__json_size(value) : 1;
     qkv_status status = n ? QKV_OK : QKV_FORMAT;
     for (size_t k = 0; k < n && !status; k++) {
-        const char *text = json_string_value(json_is_array(value) ? json_array_get(value, k) : value);
+        const char *text = qkv__json_text(qkv__json_is_array(value) ? qkv__json_at(value, k) : value);
         status = text ? qkv__options_set(&t->o, name, text, QKV__SET) : QKV_FORMAT;
     }
     return status;
 }
 
 /* What the caller set when the training was started, and did not set now. A limit stands for all limits. */
-static qkv_status recall_given(qkv_training *t, const char *path, json_t *given)
+static qkv_status recall_given(qkv_training *t, const char *path, const qkv__json_value *given)
 {
-    const char *name;
-    json_t *value;
     bool is_limited = has_limit(t);
-    json_object_foreach (given, name, value) {
+    for (size_t k = 0; k < qkv__json_size(given); k++) {
+        const char *name = qkv__json_key(given, k);
         qkv__option i = qkv__options_find(&t->o, name);
         bool is_known = i != QKV__SET_OPTIONS && !is_of_one_run(i);
         if (is_known && (t->o.origin[i] == QKV__SET || (is_limited && is_limit(i)))) continue;
-        qkv_status status = is_known ? recall_option(t, name, value) : QKV_FORMAT;
+        qkv_status status = is_known ? recall_option(t, name, qkv__json_at(given, k)) : QKV_FORMAT;
         if (status == QKV_MEMORY) return status;
         if (status) return qkv__fail(QKV_FORMAT, "%s: \"given\" has no valid value for \"%.60s\"", path, name);
     }
@@ -198,16 +176,16 @@ qkv_status qkv__training_find_files(const qkv_training *t)
     return QKV_OK;
 }
 
-static qkv_status recall_plan(qkv_training *t, const char *path, const json_t *steps)
+static qkv_status recall_plan(qkv_training *t, const char *path, const qkv__json_value *steps)
 {
-    t->planned_steps = (int64_t)json_integer_value(steps);
+    t->planned_steps = (int64_t)qkv__json_int(steps);
     if (!steps || t->planned_steps > 0) return QKV_OK;
     return qkv__fail(QKV_FORMAT, "%s: \"planned_steps\" is not a whole number from 1", path);
 }
 
-static qkv_status check_job(const qkv_training *t, const json_t *job)
+static qkv_status check_job(const qkv_training *t, const qkv__json_value *job)
 {
-    const char *was = json_string_value(job);
+    const char *was = qkv__json_text(job);
     if (!was || !strcmp(was, t->job->command)) return QKV_OK;
     return qkv__fail(QKV_USAGE, "cannot resume %s: it is a training of \"%.60s\", and this is \"%s\"", t->o.v.out, was,
                      t->job->command);
@@ -216,16 +194,16 @@ static qkv_status check_job(const qkv_training *t, const json_t *job)
 qkv_status qkv__training_recall(qkv_training *t)
 {
     char path[4200];
-    json_t *record = NULL;
+    qkv__json_doc record;
     snprintf(path, sizeof path, "%.4000s/training.json", t->o.v.out);
-    qkv_status status = qkv__json_read(path, RECORD_BYTES, &record);
+    qkv_status status = qkv__json_load(path, RECORD_BYTES, &record);
     if (status) return status;
-    json_t *chosen = json_object_get(record, "chosen");
-    status = check_job(t, json_object_get(record, "job"));
-    if (!status && !json_is_object(chosen)) status = qkv__fail(QKV_FORMAT, "%s: \"chosen\" is not an object", path);
-    if (!status) status = recall_given(t, path, json_object_get(record, "given"));
+    const qkv__json_value *chosen = qkv__json_get(record.top, "chosen");
+    status = check_job(t, qkv__json_get(record.top, "job"));
+    if (!status && !qkv__json_is_object(chosen)) status = qkv__fail(QKV_FORMAT, "%s: \"chosen\" is not an object", path);
+    if (!status) status = recall_given(t, path, qkv__json_get(record.top, "given"));
     if (!status) status = recall_choices(t, path, chosen);
-    if (!status) status = recall_plan(t, path, json_object_get(record, "planned_steps"));
-    json_decref(record);
+    if (!status) status = recall_plan(t, path, qkv__json_get(record.top, "planned_steps"));
+    qkv__json_free(&record);
     return status;
 }

@@ -450,15 +450,16 @@ static qkv_status run_training(qkv_training *t, qkv_train_result *out)
     if (!status) status = qkv__settings_of(t, &settings);
     o.settings = settings.all;
     o.n_settings = settings.n;
-    char *about = status ? NULL : qkv__training_about(t);
-    o.about = about;
-    if (!status) status = about ? qkv_train(t->model, t->pairs, &o, out) : QKV_MEMORY;
+    qkv__json_writer about = { 0 };
+    if (!status) status = qkv__training_about(t, &about);
+    o.about = about.text;
+    if (!status) status = qkv_train(t->model, t->pairs, &o, out);
     if (!status && o.steps_reason && o.minutes > 0 && !strcmp(out->reason, "--minutes reached"))
         qkv__training_note(
             t,
             "the machine became slower than --minutes measured: %lld of %lld planned steps are made; --resume makes the others",
             (long long)out->at.step, (long long)t->planned_steps);
-    free(about);
+    qkv__json_writer_free(&about);
     qkv__settings_free(&settings);
     return status;
 }

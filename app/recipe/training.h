@@ -2,6 +2,7 @@
 #ifndef QKV_SRC_JOB_TRAINING_H
 #define QKV_SRC_JOB_TRAINING_H
 
+#include "../../src/base/json.h"
 #include "../../src/base/language.h"
 #include "../../src/data/notes.h"
 #include "../../src/data/repeats.h"
@@ -148,7 +149,8 @@ typedef struct qkv__settings {
 } qkv__settings;
 qkv_status qkv__settings_of(const qkv_training *t, qkv__settings *out);
 void qkv__settings_free(qkv__settings *s);
-char *qkv__training_about(const qkv_training *t); /* more for training.json, in jansson's memory; NULL: out of memory */
+qkv_status qkv__training_about(const qkv_training *t,
+                               qkv__json_writer *w); /* more for training.json, an object; free w in any case */
 /* With --resume: takes from the record the options that the training was started with, unless they are set, what rules chose, and
  * what --minutes planned. */
 qkv_status qkv__training_recall(qkv_training *t);

@@ -11,7 +11,7 @@ typedef struct asking {
     bool rank;
 } asking;
 
-static qkv_status get_view(asking *a, const json_t *body)
+static qkv_status get_view(asking *a, const qkv__json_value *body)
 {
     qkv_status status = qkv__get_kind(body, &a->kind);
     if (!status) status = qkv__get_whole(body, "thumbnails", 1, MOST_CELLS, &a->cells);

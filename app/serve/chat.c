@@ -8,14 +8,14 @@
 /* ---- the request ---- */
 
 /* What would change the answer and is not known here is refused. */
-static qkv_status check_choice(const json_t *body, bool *no_tools)
+static qkv_status check_choice(const qkv__json_value *body, bool *no_tools)
 {
-    const json_t *choice = json_object_get(body, "tool_choice"), *format = json_object_get(body, "response_format");
-    const char *wanted = json_string_value(choice), *type = json_string_value(json_object_get(format, "type"));
+    const qkv__json_value *choice = qkv__json_get(body, "tool_choice"), *format = qkv__json_get(body, "response_format");
+    const char *wanted = qkv__json_text(choice), *type = qkv__json_text(qkv__json_get(format, "type"));
     *no_tools = wanted && !strcmp(wanted, "none");
-    if (choice && !json_is_null(choice) && !*no_tools && (!wanted || strcmp(wanted, "auto")))
+    if (choice && !qkv__json_is_null(choice) && !*no_tools && (!wanted || strcmp(wanted, "auto")))
         return qkv__fail(QKV_USAGE, "\"tool_choice\" must be \"auto\" or \"none\": the model chooses");
-    if (format && !json_is_null(format) && (!type || strcmp(type, "text")))
+    if (format && !qkv__json_is_null(format) && (!type || strcmp(type, "text")))
         return qkv__fail(QKV_USAGE, "\"response_format\" must be {\"type\": \"text\"}: other formats are not supported");
     return QKV_OK;
 }
@@ -38,22 +38,41 @@ static qkv_status encode_prompt_text(const qkv__served *s, const qkv_buffer *tex
     return status;
 }
 
-qkv_status qkv__get_chat_prompt(const qkv__served *s, json_t *body, qkv__prompts *p)
+static qkv_status render_messages(const qkv__chat_format *f, const qkv__json_value *messages, const qkv__json_value *tools,
+                                  qkv_buffer *out)
 {
-    json_t *messages = json_object_get(body, "messages"), *tools = json_object_get(body, "tools");
+    qkv__json_writer talk = { 0 }, known = { 0 };
+    if (!qkv__json_is_array(messages) || !qkv__json_size(messages))
+        return qkv__fail(QKV_USAGE, "a conversation is an array of messages, and not empty");
+    qkv_status status = QKV_OK;
+    qkv__json_open_array(&talk, NULL);
+    for (size_t i = 0; i < qkv__json_size(messages) && !status; i++)
+        status = qkv__chat_message_put(qkv__json_at(messages, i), i + 1, &talk);
+    qkv__json_close(&talk);
+    if (qkv__json_size(tools)) qkv__json_put_value(&known, NULL, tools);
+    if (!status) status = talk.status ? talk.status : known.status;
+    if (!status) status = qkv__chat_render(f, talk.text, known.text, true, 0, out);
+    qkv__json_writer_free(&talk);
+    qkv__json_writer_free(&known);
+    return status;
+}
+
+qkv_status qkv__get_chat_prompt(const qkv__served *s, const qkv__json_value *body, qkv__prompts *p)
+{
+    const qkv__json_value *messages = qkv__json_get(body, "messages"), *tools = qkv__json_get(body, "tools");
     qkv_buffer text = { 0 };
     bool no_tools = false;
     if (!s->chat.template) return qkv__fail(QKV_USAGE, "%s", s->no_chat ? s->no_chat : "the model has no chat template");
-    if (tools && !json_is_null(tools) && !json_is_array(tools)) return qkv__fail(QKV_USAGE, "\"tools\" must be an array");
+    if (tools && !qkv__json_is_null(tools) && !qkv__json_is_array(tools))
+        return qkv__fail(QKV_USAGE, "\"tools\" must be an array");
     qkv_status status = check_choice(body, &no_tools);
-    if (!status) status = qkv__chat_messages_settle(messages);
-    if (!status) status = qkv__chat_format_render(&s->chat, messages, no_tools ? NULL : tools, true, 0, &text);
+    if (!status) status = render_messages(&s->chat, messages, no_tools ? NULL : tools, &text);
     if (!status) status = encode_prompt_text(s, &text, p);
     qkv_buffer_free(&text);
     return status;
 }
 
-qkv_status qkv__get_chat_logprobs(const json_t *body, int64_t *n)
+qkv_status qkv__get_chat_logprobs(const qkv__json_value *body, int64_t *n)
 {
     bool wanted = false;
     int64_t top = 0;

@@ -4,11 +4,26 @@
 
 #include "../engine/engine.h"
 
-/* The list that qkv__engine_set_checkpoints() takes, yours; NULL where the folder is no training's, or one that kept no other
- * model than its own. The errors of reading. */
-qkv_status qkv__find_checkpoints(const char *folder, json_t **list);
+/* A model that a training kept. */
+typedef struct qkv__kept {
+    int64_t step;
+    char *folder;       /* in that of the training; NULL: the training's own model */
+    double loss, valid; /* NaN: unknown */
+} qkv__kept;
+
+typedef struct qkv__kept_list {
+    qkv__kept *all; /* n, the first step first */
+    size_t n, bytes;
+} qkv__kept_list;
+
+/* Empty if the folder is not that of a training, or of one that kept only its own model. The errors of reading. */
+qkv_status qkv__find_checkpoints(const char *folder, qkv__kept_list *list);
+void qkv__kept_free(qkv__kept_list *list);
 
 /* Leaves at most so many of those that lie in folders of their own, spread evenly; the model itself stays. */
-void qkv__thin_checkpoints(json_t *list, size_t most);
+void qkv__thin_checkpoints(qkv__kept_list *list, size_t most);
+
+/* The list that qkv__engine_set_checkpoints() reads. */
+void qkv__put_kept(const qkv__kept_list *list, qkv__json_writer *w);
 
 #endif

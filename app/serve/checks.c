@@ -115,9 +115,9 @@ static bool is_same(const char *given, const char *token)
 
 void qkv__check_key(qkv__request *r)
 {
-    const json_t *given = json_object_get(r->body, "api_key");
-    const char *key = json_string_value(given);
-    if (!r->wants_key || (key && strlen(key) == json_string_length(given) && is_same(key, r->server->token))) return;
+    const qkv__json_value *given = qkv__json_get(r->body, "api_key");
+    const char *key = qkv__json_text(given);
+    if (!r->wants_key || (key && strlen(key) == qkv__json_length(given) && is_same(key, r->server->token))) return;
     qkv__refuse(r, MHD_HTTP_UNAUTHORIZED,
                 key ? "the api_key is not this server's token"
                     : "this server wants its token as \"api_key\" or \"Authorization: Bearer TOKEN\"");

@@ -50,7 +50,7 @@ typedef struct completion {
 
 /* ---- the request ---- */
 
-static qkv_status get_stops(completion *c, const json_t *body)
+static qkv_status get_stops(completion *c, const qkv__json_value *body)
 {
     qkv_status status = qkv__get_strings(body, "stop", &c->stops);
     if (status) return status;
@@ -72,7 +72,7 @@ static int64_t fresh_seed(const completion *c)
     return (int64_t)(seed >> 11);
 }
 
-static qkv_status get_sampling(completion *c, const json_t *body)
+static qkv_status get_sampling(completion *c, const qkv__json_value *body)
 {
     int64_t tokens = c->is_chat ? MOST_TOKENS : DEFAULT_TOKENS, seed = fresh_seed(c), top_k = 0;
     c->opts.temperature = 1;
@@ -96,32 +96,32 @@ static qkv_status get_sampling(completion *c, const json_t *body)
 }
 
 /* What would change the text and is not known here is refused; other members are not looked at. */
-static qkv_status refuse_others(const completion *c, const json_t *body)
+static qkv_status refuse_others(const completion *c, const qkv__json_value *body)
 {
     int64_t best_of = c->samples;
-    const json_t *bias = json_object_get(body, "logit_bias");
+    const qkv__json_value *bias = qkv__json_get(body, "logit_bias");
     qkv_status status = qkv__get_whole(body, "best_of", 0, INT64_MAX, &best_of);
     if (!status && best_of != c->samples)
         status = qkv__fail(
             QKV_USAGE,
             "\"best_of\" is %lld and \"n\" is %lld: they must be the same, as this server does not choose among samples",
             (long long)best_of, (long long)c->samples);
-    if (!status && bias && !json_is_null(bias) && (!json_is_object(bias) || json_object_size(bias)))
+    if (!status && bias && !qkv__json_is_null(bias) && (!qkv__json_is_object(bias) || qkv__json_size(bias)))
         status = qkv__fail(QKV_USAGE, "\"logit_bias\" is not supported");
-    if (!status && json_is_string(json_object_get(body, "suffix")))
+    if (!status && qkv__json_is_string(qkv__json_get(body, "suffix")))
         status = qkv__fail(QKV_USAGE, "\"suffix\" is not supported");
     return status;
 }
 
-static qkv_status get_stream(completion *c, const json_t *body)
+static qkv_status get_stream(completion *c, const qkv__json_value *body)
 {
     int64_t log_p = -1;
-    const json_t *options = json_object_get(body, "stream_options");
+    const qkv__json_value *options = qkv__json_get(body, "stream_options");
     qkv_status status = qkv__get_flag(body, "stream", &c->streams);
     if (!status && c->is_chat) status = qkv__get_chat_logprobs(body, &log_p);
     if (!status && !c->is_chat) status = qkv__get_flag(body, "echo", &c->echo);
     if (!status && !c->is_chat) status = qkv__get_whole(body, "logprobs", 0, MOST_LOGPROBS, &log_p);
-    if (!status && options && !json_is_null(options) && !json_is_object(options))
+    if (!status && options && !qkv__json_is_null(options) && !qkv__json_is_object(options))
         status = qkv__fail(QKV_USAGE, "\"stream_options\" must be an object");
     if (!status) status = qkv__get_flag(options, "include_usage", &c->tells_usage);
     c->has_log_p = log_p >= 0;
@@ -130,7 +130,7 @@ static qkv_status get_stream(completion *c, const json_t *body)
     return status;
 }
 
-static qkv_status get_completion(completion *c, json_t *body)
+static qkv_status get_completion(completion *c, const qkv__json_value *body)
 {
     const qkv_config *t = qkv_transformer_options(qkv_model_transformer(c->served->model));
     const int64_t vocabulary = t->target_vocabulary ? t->target_vocabulary : t->vocabulary;

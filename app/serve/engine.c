@@ -6,12 +6,17 @@
 /* With the models that its training kept, where the model lies in a training's folder. */
 static qkv_status open_engine(const qkv_server *s, qkv__served *x)
 {
-    json_t *kept = NULL;
+    qkv__kept_list kept = { 0 };
+    qkv__json_writer w = { 0 };
     qkv_status status = s->folder ? qkv__find_checkpoints(s->folder, &kept) : QKV_OK;
     if (status && status != QKV_MEMORY) status = QKV_OK; /* without them the model still answers */
     if (!status && !(x->engine = qkv__engine_new(x->model, s->name))) status = QKV_MEMORY;
-    if (!status && kept) status = qkv__engine_set_checkpoints(x->engine, s->folder, kept);
-    json_decref(kept);
+    if (!status && kept.n) {
+        qkv__put_kept(&kept, &w);
+        status = w.status ? w.status : qkv__engine_set_checkpoints(x->engine, s->folder, w.text, w.length);
+    }
+    qkv__json_writer_free(&w);
+    qkv__kept_free(&kept);
     return status;
 }
 

@@ -32,19 +32,18 @@ static qkv_status decode_form(const char *text, size_t length, qkv_buffer *out)
     return status;
 }
 
-static qkv_status add_field(json_t *object, const qkv_buffer *name, const qkv_buffer *value)
+static qkv_status add_field(qkv__json_writer *object, const qkv_buffer *name, const qkv_buffer *value)
 {
     if (memchr(name->data, '\0', name->length) || qkv_utf8_valid(name->data, name->length) < name->length)
         return qkv__fail(QKV_FORMAT, "the form has a field whose name is not text");
     if (qkv_utf8_valid(value->data, value->length) < value->length)
         return qkv__fail(QKV_FORMAT, "the form's field \"%s\" is not UTF-8", name->data);
-    if (json_object_get(object, name->data)) return qkv__fail(QKV_FORMAT, "the form has the field \"%s\" twice", name->data);
-    return json_object_set_new(object, name->data, json_stringn(value->data, value->length))
-               ? qkv__fail(QKV_MEMORY, "out of memory")
-               : QKV_OK;
+    qkv__json_put_string(object, name->data, value->data, value->length);
+    return object->status;
 }
 
-static qkv_status add_encoded(json_t *object, const char *name, size_t name_length, const char *value, size_t value_length)
+static qkv_status add_encoded(qkv__json_writer *object, const char *name, size_t name_length, const char *value,
+                              size_t value_length)
 {
     qkv_buffer own_name = { 0 }, own_value = { 0 };
     qkv_status status = decode_form(name, name_length, &own_name);
@@ -55,7 +54,7 @@ static qkv_status add_encoded(json_t *object, const char *name, size_t name_leng
     return status;
 }
 
-qkv_status qkv__form_read(const char *text, size_t length, json_t *object)
+qkv_status qkv__form_read(const char *text, size_t length, qkv__json_writer *object)
 {
     qkv_status status = QKV_OK;
     for (size_t at = 0, end; at < length && !status; at = end + 1) {
@@ -70,7 +69,7 @@ qkv_status qkv__form_read(const char *text, size_t length, json_t *object)
 }
 
 typedef struct query {
-    json_t *object;
+    qkv__json_writer *object;
     qkv_status status;
 } query;
 
@@ -83,7 +82,7 @@ static enum MHD_Result add_argument(void *data, enum MHD_ValueKind kind, const c
     return q->status ? MHD_NO : MHD_YES;
 }
 
-qkv_status qkv__query_read(struct MHD_Connection *c, json_t *object)
+qkv_status qkv__query_read(struct MHD_Connection *c, qkv__json_writer *object)
 {
     query q = { .object = object };
     MHD_get_connection_values(c, MHD_GET_ARGUMENT_KIND, add_argument, &q);
@@ -126,7 +125,7 @@ static bool find_parameter(const char *header, size_t length, const char *name, 
 }
 
 /* One part: its headers, an empty line and its value. */
-static qkv_status add_part(json_t *object, const char *part, size_t length)
+static qkv_status add_part(qkv__json_writer *object, const char *part, size_t length)
 {
     static const char disposition[] = "Content-Disposition:";
     const char *headers_end = memmem(part, length, "\r\n\r\n", 4), *name = NULL, *file;
@@ -151,7 +150,7 @@ static qkv_status add_part(json_t *object, const char *part, size_t length)
     return status;
 }
 
-qkv_status qkv__multipart_read(const char *type, const char *text, size_t length, json_t *object)
+qkv_status qkv__multipart_read(const char *type, const char *text, size_t length, qkv__json_writer *object)
 {
     char line[MOST_BOUNDARY + 8];
     const size_t n = find_boundary(type, line);

@@ -34,13 +34,13 @@ qkv_status qkv__serve_tags(qkv__request *r)
 
 /* ---- answers ---- */
 
-static qkv_status need_string(const json_t *body, const char *name, const char **text, size_t *length)
+static qkv_status need_string(const qkv__json_value *body, const char *name, const char **text, size_t *length)
 {
     qkv_status status = qkv__get_string(body, name, text, length);
     return status || *text ? status : qkv__fail(QKV_USAGE, "\"%s\" is missing", name);
 }
 
-static qkv_status get_answer_options(const json_t *body, qkv_answer_opts *o)
+static qkv_status get_answer_options(const qkv__json_value *body, qkv_answer_opts *o)
 {
     int64_t n_best = 1, max_answer = 0;
     bool must_answer = false;

@@ -117,14 +117,14 @@ static enum MHD_Result reply_error(qkv__request *r, unsigned status, const char 
 
 static qkv_status read_json(qkv__request *r)
 {
-    json_error_t error;
     size_t good = qkv_utf8_valid(r->received.data, r->received.length);
     if (good < r->received.length) return qkv__fail(QKV_FORMAT, "byte %zu of the body is not UTF-8", good + 1);
-    r->body = json_loadb(r->received.data, r->received.length, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &error);
-    if (!r->body && json_error_code(&error) == json_error_out_of_memory) return qkv__fail(QKV_MEMORY, "out of memory");
-    if (!r->body)
-        return qkv__fail(QKV_FORMAT, "the body is not JSON: line %d, column %d: %s", error.line, error.column, error.text);
-    return json_is_object(r->body) ? QKV_OK : qkv__fail(QKV_FORMAT, "the body must be a JSON object");
+    const qkv__json_source source = {
+        .name = "the body", .text = r->received.data, .length = r->received.length, .flags = QKV__JSON_NUL
+    };
+    qkv_status status = qkv__json_parse(&source, &r->sent);
+    if (status) return status;
+    return qkv__json_is_object(r->sent.top) ? QKV_OK : qkv__fail(QKV_FORMAT, "the body must be a JSON object");
 }
 
 static bool looks_like_json(const qkv_buffer *text)
@@ -134,27 +134,54 @@ static bool looks_like_json(const qkv_buffer *text)
     return at < text->length && text->data[at] == '{';
 }
 
-static qkv_status read_form(qkv__request *r)
+static qkv_status read_form(const qkv__request *r, qkv__json_writer *w)
 {
     const char *type = MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND, "Content-Type");
-    if (!(r->body = json_object())) return qkv__fail(QKV_MEMORY, "out of memory");
-    if (r->body_kind == QKV__MULTIPART) return qkv__multipart_read(type, r->received.data, r->received.length, r->body);
-    return qkv__form_read(r->received.data, r->received.length, r->body);
+    if (r->body_kind == QKV__MULTIPART) return qkv__multipart_read(type, r->received.data, r->received.length, w);
+    return qkv__form_read(r->received.data, r->received.length, w);
+}
+
+/* One object of the members of a JSON body or the fields of a form, and the fields of the query. */
+static qkv_status read_fields(qkv__request *r, bool is_form)
+{
+    qkv__json_writer w = { 0 };
+    qkv__json_doc all = { 0 };
+    qkv__json_open_object(&w, NULL);
+    for (size_t i = 0; i < qkv__json_size(r->sent.top); i++)
+        qkv__json_put_value(&w, qkv__json_key(r->sent.top, i), qkv__json_at(r->sent.top, i));
+    qkv_status status = is_form ? read_form(r, &w) : QKV_OK;
+    if (!status) status = qkv__query_read(r->connection, &w);
+    qkv__json_close(&w);
+    if (!status) status = w.status;
+    const qkv__json_source source = {
+        .name = "the form", .text = w.text, .length = w.length, .flags = QKV__JSON_NUL | QKV__JSON_REPEATED
+    };
+    if (!status) status = qkv__json_parse(&source, &all);
+    for (size_t i = 0; i < qkv__json_size(all.top) && !status; i++) {
+        const char *name = qkv__json_key(all.top, i);
+        if (qkv__json_find(all.top, name, strlen(name)) > i)
+            status = qkv__fail(QKV_FORMAT, "the form has the field \"%s\" twice", name);
+    }
+    qkv__json_writer_free(&w);
+    qkv__json_free(&r->sent);
+    r->sent = all;
+    return status;
 }
 
 /* curl -d sends JSON with the Content-Type of a form unless -H sets another. */
 static qkv_status read_body(qkv__request *r)
 {
     const bool is_libre = r->route->is_libre, is_json = r->body_kind == QKV__JSON || looks_like_json(&r->received);
+    const bool is_form = !r->received.length || !is_json || r->body_kind == QKV__MULTIPART;
     qkv_status status = QKV_OK;
     if (!r->route->is_post && !is_libre) return QKV_OK;
     if (!r->received.length && (!is_libre || (r->route->is_post && !qkv__has_query(r))))
         return qkv__fail(QKV_FORMAT, "the body is empty");
     if (!is_json && !is_libre)
         qkv__refuse(r, MHD_HTTP_UNSUPPORTED_MEDIA_TYPE, "the body is a form: %s takes JSON", r->route->path);
-    else if (r->received.length) status = is_json && r->body_kind != QKV__MULTIPART ? read_json(r) : read_form(r);
-    else if (!(r->body = json_object())) status = qkv__fail(QKV_MEMORY, "out of memory");
-    if (!status && is_libre) status = qkv__query_read(r->connection, r->body);
+    else if (!is_form) status = read_json(r);
+    if (!status && is_libre && (is_form || qkv__has_query(r))) status = read_fields(r, is_form && r->received.length);
+    r->body = r->sent.top;
     qkv_buffer_free(&r->received);
     if (!status) qkv__check_key(r);
     return status;
@@ -318,7 +345,7 @@ void qkv__completed(void *server, struct MHD_Connection *c, void **request, enum
     qkv__events_free(r->stream);
     if (r->is_busy) qkv__link_idle(&s->connections, r->link);
     qkv__link_reserve(&s->connections, r->link, 0, 0);
-    json_decref(r->body);
+    qkv__json_free(&r->sent);
     qkv_buffer_free(&r->received);
     qkv_buffer_free(&r->answer.text);
     qkv__served_leave(s, r->served);

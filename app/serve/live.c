@@ -239,19 +239,22 @@ static size_t count_fitting(const packing *p)
 /* They lie in folders beside the model's files, and a list of them in checkpoints.json, which the engine reads. */
 static qkv_status put_checkpoints(packing *p)
 {
-    json_t *list = NULL;
+    qkv__kept_list list = { 0 };
+    qkv__json_writer w = { 0 };
     qkv_status status = p->checkpoints < 0 ? QKV_OK : qkv__find_checkpoints(p->folder, &list);
-    if (status || !list) return status;
-    qkv__thin_checkpoints(list, p->checkpoints ? (size_t)p->checkpoints : count_fitting(p));
-    char *text = json_array_size(list) > 1 ? json_dumps(list, JSON_COMPACT | JSON_REAL_PRECISION(9)) : NULL;
-    if (text) put_file_name(p, "", "checkpoints.json");
-    if (text) qkv__put_gzip(&p->j, text, strlen(text));
-    for (size_t i = 0; text && i < json_array_size(list) && !status && p->j.text.length <= QKV_PAGE_BYTES; i++) {
-        const char *inside = json_string_value(json_object_get(json_array_get(list, i), "folder"));
-        if (inside) status = put_model_files(p, inside);
+    if (status || !list.n) return status;
+    qkv__thin_checkpoints(&list, p->checkpoints ? (size_t)p->checkpoints : count_fitting(p));
+    if (list.n > 1) {
+        qkv__put_kept(&list, &w);
+        if (!(status = w.status)) {
+            put_file_name(p, "", "checkpoints.json");
+            qkv__put_gzip(&p->j, w.text, w.length);
+        }
+        for (size_t i = 0; i < list.n && !status && p->j.text.length <= QKV_PAGE_BYTES; i++)
+            if (list.all[i].folder) status = put_model_files(p, list.all[i].folder);
     }
-    free(text);
-    json_decref(list);
+    qkv__json_writer_free(&w);
+    qkv__kept_free(&list);
     return status;
 }
 

@@ -22,10 +22,10 @@ typedef struct qkv__prompts {
 
 /* The member of this name: a string, an array of strings, an array of ids, or an array of arrays of ids; at most `most` prompts,
  * ids below `vocabulary`. Texts are the body's. USAGE, MEMORY. Free it in any case. */
-qkv_status qkv__get_prompts(const json_t *body, const char *name, int64_t most, int64_t vocabulary, qkv__prompts *p);
+qkv_status qkv__get_prompts(const qkv__json_value *body, const char *name, int64_t most, int64_t vocabulary, qkv__prompts *p);
 
 /* The same for one array of ids, which may be empty. */
-qkv_status qkv__get_ids(const json_t *body, const char *name, int64_t vocabulary, qkv__prompts *p);
+qkv_status qkv__get_ids(const qkv__json_value *body, const char *name, int64_t vocabulary, qkv__prompts *p);
 
 qkv_status qkv__prompts_add(qkv__prompts *p, qkv__prompt x);
 void qkv__prompts_free(qkv__prompts *p);

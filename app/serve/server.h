@@ -178,8 +178,9 @@ typedef struct qkv__request {
     bool is_unread;      /* its body is not read: it is refused */
     atomic_bool is_left; /* its client has left: it is not answered. A stream sets it on a thread of its own */
     qkv_buffer received;
-    size_t size; /* bytes that came, those over the limit too */
-    json_t *body;
+    size_t size;                 /* bytes that came, those over the limit too */
+    const qkv__json_value *body; /* the top of sent; NULL: there is none */
+    qkv__json_doc sent;
     qkv__json answer;
     struct qkv__events *stream; /* instead of an answer */
 } qkv__request;
@@ -253,11 +254,11 @@ size_t qkv__most_bytes(const qkv__request *r);
 enum { QKV__LARGE_BODIES = 16 };
 bool qkv__reserve_body(qkv__request *r, size_t bytes);
 
-/* Add the fields of a form, of the query, and of multipart/form-data with its Content-Type, to an object as strings. FORMAT for a
- * malformed or repeated field; MEMORY. */
-qkv_status qkv__form_read(const char *text, size_t length, json_t *object);
-qkv_status qkv__query_read(struct MHD_Connection *c, json_t *object);
-qkv_status qkv__multipart_read(const char *type, const char *text, size_t length, json_t *object);
+/* Add the fields of a form, of the query, and of multipart/form-data with its Content-Type, to an open object as strings. Errors:
+ * FORMAT for a malformed field, MEMORY. Repeated fields are not detected. */
+qkv_status qkv__form_read(const char *text, size_t length, qkv__json_writer *object);
+qkv_status qkv__query_read(struct MHD_Connection *c, qkv__json_writer *object);
+qkv_status qkv__multipart_read(const char *type, const char *text, size_t length, qkv__json_writer *object);
 bool qkv__has_query(const qkv__request *r);
 
 /* ---- server-sent events ---- */

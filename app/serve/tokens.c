@@ -84,7 +84,7 @@ typedef struct token_wishes {
     bool specials, parse, pieces, spellings;
 } token_wishes;
 
-static qkv_status get_wishes(const json_t *body, bool of_llama, token_wishes *w)
+static qkv_status get_wishes(const qkv__json_value *body, bool of_llama, token_wishes *w)
 {
     *w = (token_wishes){ .specials = !of_llama, .parse = true };
     qkv_status status = qkv__get_flag(body, of_llama ? "add_special" : "add_special_tokens", &w->specials);
@@ -139,10 +139,10 @@ static qkv_status put_others_tokens(qkv__request *r, const qkv_tokenizer *t, boo
     return status;
 }
 
-static bool has_member(const json_t *body, const char *name)
+static bool has_member(const qkv__json_value *body, const char *name)
 {
-    const json_t *x = json_object_get(body, name);
-    return x && !json_is_null(x);
+    const qkv__json_value *x = qkv__json_get(body, name);
+    return x && !qkv__json_is_null(x);
 }
 
 qkv_status qkv__serve_tokens(qkv__request *r)

@@ -99,11 +99,11 @@ static qkv_status get_language(const qkv__request *r, const char *name, const ch
 }
 
 /* A form and a query have no numbers, only their digits. */
-static qkv_status get_alternatives(const json_t *body, int64_t *n)
+static qkv_status get_alternatives(const qkv__json_value *body, int64_t *n)
 {
     const char *digits = NULL;
     size_t length = 0;
-    if (!json_is_string(json_object_get(body, "alternatives")))
+    if (!qkv__json_is_string(qkv__json_get(body, "alternatives")))
         return qkv__get_whole(body, "alternatives", 0, MOST_ALTERNATIVES, n);
     qkv_status status = qkv__get_string(body, "alternatives", &digits, &length);
     if (status || !digits) return status;
@@ -114,14 +114,14 @@ static qkv_status get_alternatives(const json_t *body, int64_t *n)
 }
 
 /* true, false or "auto"; a form has them as text. */
-static qkv_status get_split(const json_t *body, qkv_split *split)
+static qkv_status get_split(const qkv__json_value *body, qkv_split *split)
 {
     static const char *const words[] = { "false", "true", "auto" };
     static const qkv_split meant[] = { QKV_SPLIT_NONE, QKV_SPLIT_SENTENCES, QKV_SPLIT_AUTO };
-    const json_t *value = json_object_get(body, "split");
-    const char *word = json_is_boolean(value) ? words[json_is_true(value)] : json_string_value(value);
+    const qkv__json_value *value = qkv__json_get(body, "split");
+    const char *word = qkv__json_is_bool(value) ? words[qkv__json_is_true(value)] : qkv__json_text(value);
     *split = QKV_SPLIT_AUTO;
-    if (!value || json_is_null(value)) return QKV_OK;
+    if (!value || qkv__json_is_null(value)) return QKV_OK;
     for (int i = 0; word && i < 3; i++)
         if (!strcmp(word, words[i])) return *split = meant[i], QKV_OK;
     return qkv__fail(QKV_USAGE, "\"split\" must be true, false or \"auto\"");

@@ -1,6 +1,6 @@
 /* main.c: the engine as a page's worker calls it. One thread, one model, one request at a time. */
 #include "../../app/engine/engine.h"
-#include "../../app/report/jansson_file.h"
+#include "../../src/base/file.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -52,9 +52,10 @@ EXPORT("give_back") void give_back(void *memory) { free(memory); }
 static void find_checkpoints(void)
 {
     static const char list[] = "/model/checkpoints.json";
-    json_t *kept = NULL;
-    if (qkv__file_exists(list) && !qkv__json_read(list, 1 << 20, &kept)) qkv__engine_set_checkpoints(engine, "/model", kept);
-    json_decref(kept);
+    qkv__bytes kept = { 0 };
+    if (qkv__file_exists(list) && !qkv__file_read(list, 1 << 20, &kept))
+        qkv__engine_set_checkpoints(engine, "/model", (const char *)kept.data, kept.size);
+    qkv__bytes_free(&kept);
 }
 
 /* Loads the folder that the worker shows as /model. The status; error() says why. */
