@@ -56,6 +56,7 @@ for folder_name in cut short unknown; do cp -r pair $folder_name; done
 head -c 1000 pair/model.safetensors >cut/model.safetensors
 echo short >short/model.safetensors
 printf 'PK\003\004' >workbook.xlsx
+printf '{"topic": "a", "body": "b"}\n' >topics.jsonl
 echo '{"model_type": "fnet"}' >unknown/config.json
 mkdir empty-folder bare gguf onnx peft
 touch gguf/model.gguf onnx/model.onnx
@@ -96,6 +97,8 @@ translate -m pair hi --beam 100000
 attend -m pair hi --layer 9 --quiet
 2 没有注意力头 9：每层有 0 到 1
 attend -m pair hi --head 9 --quiet
+4 topics.jsonl：第 1 行：没有成员“text”，只有：topic, body；用 --label-column 和 --text-column
+$train topics.jsonl
 4 no-tab.tsv：第 1 行的标签与文本之间没有 TAB
 $train no-tab.tsv
 4 no-label.tsv：第 2 行：标签为空

@@ -79,6 +79,8 @@ static const char *const formats[] = {
     N_("%s: line %s: the header has no column \"%s\", it has: %s; --label-column and --text-column choose columns, by name or "
        "number"),
     N_("%s: line %s: the header has no column \"%s\", it has: %s"),
+    N_("%s: line %s: there is no member \"%s\", it has: %s; --label-column and --text-column choose columns, by name or "
+       "number"),
     N_("%s: it is %s, not text in UTF-8: %s"),
     N_("an Excel workbook (.xlsx)"),
     N_("save it as CSV, in UTF-8 (in a spreadsheet: Save As)"),

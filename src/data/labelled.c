@@ -363,12 +363,28 @@ static qkv_status wrong_line(const reader *r, const char *what, const char *name
                      name ? name : "", name ? "\"" : "");
 }
 
+/* With the members that there are, as many as fit. */
+static qkv_status no_member(const reader *r, const qkv__json_value *object, const char *name)
+{
+    char names[256] = "";
+    for (size_t i = 0, used = 0; i < object->n; i++) {
+        int more = snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "", qkv__json_key(object, i));
+        if (more < 0 || (size_t)more >= sizeof names - used) {
+            names[used] = '\0';
+            break;
+        }
+        used += (size_t)more;
+    }
+    return qkv__fail(QKV_FORMAT, "%s: line %lld: there is no member \"%s\", it has: %s", r->path, (long long)r->lines.number,
+                     name, names);
+}
+
 static qkv_status get_text(const reader *r, const qkv__json_value *object, int column, const char **text, size_t *length)
 {
     const char *name = r->names[column];
     const qkv__json_value *value = name ? qkv__json_get(object, name) : NULL;
     if (!name) return QKV_OK;
-    if (!value) return wrong_line(r, "there is no member", name);
+    if (!value) return no_member(r, object, name);
     if (qkv__json_is_null(value)) return *text = "", *length = 0, QKV_OK;
     if (!qkv__json_is_string(value)) return wrong_line(r, "text is expected in the member", name);
     *text = qkv__json_text(value);
