@@ -21,23 +21,12 @@ static qkv_tensor *next_token_loss(const qkv_loss *o, const qkv_model *m, qkv_ta
 
 qkv_loss qkv_loss_language_model(void) { return (qkv_loss){ .loss = next_token_loss, .name = 0x6e657874 }; }
 
-/* What a document begins with, the text, what it ends with. */
-static qkv_status read_document(qkv__reader *r, const qkv_model *m, const char *text, size_t length)
-{
-    qkv__special_tokens f;
-    qkv__id_run begin, end;
-    qkv_status status = qkv__document_tokens(m, &f, &begin, &end);
-    if (!status) status = qkv__reader_put(r, &begin);
-    if (!status) status = qkv__reader_encode(r, f.source, text, length);
-    return status ? status : qkv__reader_put(r, &end);
-}
-
 qkv_status qkv_pairs_add_document(qkv_dataset *p, const qkv_model *m, const char *text, size_t length, int64_t context)
 {
     if (!p || (length && !text) || context < 1)
         return qkv__fail(QKV_USAGE, "documents: pairs, a text and a context of at least 1 token are needed");
     qkv__reader r = { 0 };
-    qkv_status status = read_document(&r, m, text, length);
+    qkv_status status = qkv__reader_document(&r, m, text, length);
     for (int64_t at = 0; at + 1 < r.n && !status; at += context)
         status = qkv_dataset_add_ids(p, NULL, 0, r.ids + at, (size_t)qkv__min(context + 1, r.n - at));
     qkv__reader_free(&r);
@@ -108,7 +97,7 @@ qkv_status qkv__measure_shared(const qkv_model *m, const char *text, size_t leng
     if (context < 1 || stride < 1 || stride > context)
         return qkv__fail(QKV_USAGE, "perplexity: a context of at least 1 and a stride from 1 to it are needed");
     qkv__reader r = { 0 };
-    qkv_status status = read_document(&r, m, text, length);
+    qkv_status status = qkv__reader_document(&r, m, text, length);
     int64_t positions = qkv_transformer_max_positions(o);
     if (!status && r.n - 1 > positions) status = qkv__check_length(QKV_USAGE, "perplexity: a context of", context, positions);
     if (!status) status = measure_nll(m, &r, context, stride, deal, sum);
