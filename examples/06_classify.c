@@ -15,7 +15,9 @@ typedef struct work {
 static qkv_status add_text(void *data, const qkv_labelled *x)
 {
     const work *w = data;
-    return qkv_pairs_add_text(w->pairs, w->model, x->text, x->text_length, NULL, 0, 0, !strcmp(x->label, "pos"));
+    return qkv_dataset_add(
+        w->pairs, w->model,
+        &(qkv_example){ .kind = QKV_EXAMPLE_CLASS, .text = { x->text, x->text_length }, .class_id = !strcmp(x->label, "pos") });
 }
 
 static qkv_status test_text(void *data, const qkv_labelled *x)
@@ -44,9 +46,9 @@ int main(int argc, char **argv)
                                .classes = 2 };
     work w = { .pairs = qkv_dataset_new(), .model = t ? qkv_model_new(&small, 1) : NULL };
     int ok = w.model && !qkv_model_set_tokenizers(w.model, t, NULL) && !qkv_read_labelled(argv[1], NULL, add_text, &w, NULL);
-    const qkv_loss objective = qkv_loss_classification(NULL, 2);
+    const qkv_loss loss = qkv_loss_classification(NULL, 2);
     const qkv_trainer_opts how = {
-        .objective = &objective,
+        .loss = &loss,
         .optimizer = &(qkv_optimizer_opts){ .rule = QKV_OPTIMIZER_ADAM, .beta2 = 0.98f },
         .clip = 1,
         .schedule = { .kind = QKV_SCHEDULE_LINEAR, .lr = 2e-3, .warmup = steps / 10, .steps = steps },

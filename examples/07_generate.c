@@ -15,7 +15,8 @@ typedef struct work {
 static qkv_status add_line(void *data, const char *text, size_t length)
 {
     const work *w = data;
-    return qkv_pairs_add_document(w->pairs, w->model, text, length, 128);
+    return qkv_dataset_add(w->pairs, w->model,
+                           &(qkv_example){ .kind = QKV_EXAMPLE_DOCUMENT, .text = { text, length }, .max_length = 128 });
 }
 
 static qkv_status measure_line(void *data, const char *text, size_t length)
@@ -41,9 +42,9 @@ int main(int argc, char **argv)
     work w = { .pairs = qkv_dataset_new(), .model = t ? qkv_model_new(&small, 1) : NULL };
     int ok = w.model && !qkv_model_set_tokenizers(w.model, t, NULL) &&
              !qkv_read_documents(argv[1], QKV_DOCUMENT_LINES, 0, add_line, &w, NULL);
-    const qkv_loss objective = qkv_loss_language_model();
+    const qkv_loss loss = qkv_loss_language_model();
     const qkv_trainer_opts how = {
-        .objective = &objective,
+        .loss = &loss,
         .optimizer = &(qkv_optimizer_opts){ .rule = QKV_OPTIMIZER_ADAM, .beta2 = 0.98f },
         .clip = 1,
         .schedule = { .kind = QKV_SCHEDULE_LINEAR, .lr = 3e-3, .warmup = steps / 10, .steps = steps },

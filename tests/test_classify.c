@@ -347,7 +347,11 @@ static void add_texts(learned *l, const qkv_model *m, int n, const char *const *
 {
     *l = (learned){ .pairs = qkv_dataset_new() };
     for (int i = 0; i < n; i++)
-        assert_int_equal(qkv_pairs_add_text(l->pairs, m, texts[i], strlen(texts[i]), NULL, 0, 0, of_texts[i]), QKV_OK);
+        assert_int_equal(
+            qkv_dataset_add(
+                l->pairs, m,
+                &(qkv_example){ .kind = QKV_EXAMPLE_CLASS, .text = { texts[i], strlen(texts[i]) }, .class_id = of_texts[i] }),
+            QKV_OK);
     l->epoch = qkv_loader_new(l->pairs, &in_order, 0);
     assert_int_equal(qkv_loader_batch(l->epoch, 0, &l->batch), QKV_OK);
     assert_int_equal(l->batch.rows, n);
@@ -386,7 +390,7 @@ static void weights_by_hand(void **state)
             wanted += (weighs ? (double)weights[of_texts[r]] : 1) * loss / TEXTS;
         }
         qkv_tape *t = qkv_tape_new(NULL);
-        double got = (double)qkv_tensor_item(o.loss(&o, m, t, b, smoothing));
+        double got = (double)qkv_tensor_item(o.compute(&o, m, t, b, smoothing));
         assert_true(fabs(got - wanted) < 2e-6 * wanted);
         qkv_tape_free(t);
         double whole, parts; /* batches add up, weights and all */
@@ -397,7 +401,7 @@ static void weights_by_hand(void **state)
         assert_true(fabs(whole - parts) < 1e-6 * whole);
     }
     const qkv_loss a = qkv_loss_classification(NULL, CLASSES), b = qkv_loss_classification(weights, CLASSES);
-    assert_true(a.name != b.name && a.name && b.name);
+    assert_true(a.id != b.id && a.id && b.id);
     free_learned(&l);
     qkv_model_free(m);
 }
@@ -418,10 +422,11 @@ static void classes_that_are_none(void **state)
         free_learned(&l);
     }
     qkv_dataset *p = qkv_dataset_new();
-    assert_int_equal(qkv_pairs_add_text(NULL, m, "w1", 2, NULL, 0, 0, 0), QKV_USAGE);
-    assert_int_equal(qkv_pairs_add_text(p, NULL, "w1", 2, NULL, 0, 0, 0), QKV_USAGE);
-    assert_int_equal(qkv_pairs_add_text(p, m, NULL, 2, NULL, 0, 0, 0), QKV_USAGE);
-    assert_int_equal(qkv_pairs_add_text(p, m, "w1", 2, NULL, 0, -1, 0), QKV_USAGE);
+    assert_int_equal(qkv_dataset_add(NULL, m, &(qkv_example){ .kind = QKV_EXAMPLE_CLASS, .text = { "w1", 2 } }), QKV_USAGE);
+    assert_int_equal(qkv_dataset_add(p, NULL, &(qkv_example){ .kind = QKV_EXAMPLE_CLASS, .text = { "w1", 2 } }), QKV_USAGE);
+    assert_int_equal(qkv_dataset_add(p, m, &(qkv_example){ .kind = QKV_EXAMPLE_CLASS, .text = { NULL, 2 } }), QKV_USAGE);
+    assert_int_equal(qkv_dataset_add(p, m, &(qkv_example){ .kind = QKV_EXAMPLE_CLASS, .text = { "w1", 2 }, .max_length = -1 }),
+                     QKV_USAGE);
     assert_int_equal(qkv_dataset_size(p), 0);
     qkv_dataset_free(p);
     qkv_model_free(m);
@@ -448,7 +453,12 @@ static void learning_and_using_read_alike(void **state)
     assert_int_equal(l.batch.source[3 * l.batch.source_length + 3], UNKNOWN);
     free_learned(&l);
     l = (learned){ .pairs = qkv_dataset_new() }; /* a pair, cut */
-    assert_int_equal(qkv_pairs_add_text(l.pairs, m, "w1 w2", 5, "w3 w4", 5, 5, 1), QKV_OK);
+    assert_int_equal(
+        qkv_dataset_add(
+            l.pairs, m,
+            &(qkv_example){
+                .kind = QKV_EXAMPLE_CLASS, .text = { "w1 w2", 5 }, .pair = { "w3 w4", 5 }, .max_length = 5, .class_id = 1 }),
+        QKV_OK);
     l.epoch = qkv_loader_new(l.pairs, &in_order, 0);
     assert_int_equal(qkv_loader_batch(l.epoch, 0, &l.batch), QKV_OK);
     const int32_t wanted[] = { START, word_id(m, "w1"), word_id(m, "w2"), END, word_id(m, "w3"), END };
@@ -1018,7 +1028,9 @@ static qkv_status all_of_it(void)
     if (!status) status = qkv_classify(m, &all, &windows, &found);
     if (!status) status = qkv_embed(m, &all, NULL, &found);
     if (!status) status = count_labelled(m);
-    if (!status) status = qkv_pairs_add_text(p, m, "w1 \xff", 4, "w2", 2, 0, 1);
+    if (!status)
+        status = qkv_dataset_add(
+            p, m, &(qkv_example){ .kind = QKV_EXAMPLE_CLASS, .text = { "w1 \xff", 4 }, .pair = { "w2", 2 }, .class_id = 1 });
     double loss;
     const qkv_loss o = qkv_loss_classification((float[]){ 1, 2, 3 }, CLASSES);
     if (!status) status = qkv_evaluate(m, p, &o, &in_order, &loss);

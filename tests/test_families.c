@@ -19,6 +19,7 @@
 #include "folder.h"
 #include "io/safetensors.h"
 #include "kern/kern.h"
+#include "model/classes.h"
 #include "nn/params.h"
 #include "tensor/types.h"
 
@@ -180,7 +181,7 @@ static void compare_folder(const char *path, const char *name)
     if (numbers("classes", NULL)) compare(name, "classes", qkv_transformer_classify(m, last, b.lengths), NULL);
     if (o->classes && o->decoder_layers) {
         const qkv_batch alone = { .rows = BATCH, .source_length = b.length, .source = b.ids, .source_lengths = b.lengths };
-        compare(name, "classes", qkv_classify_batch(model, t, &alone), NULL);
+        compare(name, "classes", qkv__classify_batch(model, t, &alone), NULL);
     }
     qkv_tape_free(t);
     qkv__safetensors_free(&golden);

@@ -1,4 +1,4 @@
-/* test_language.c: documents in windows, masked words, surprise; and trainings of every objective: the same bytes at any thread
+/* test_language.c: documents in windows, masked words, surprise; and trainings of every loss: the same bytes at any thread
  * count and after any stop. */
 #include <qkv/qkv.h>
 #include "report/results.h"
@@ -18,6 +18,7 @@
 #include "folder.h"
 
 enum { PAD, START, END, UNKNOWN, MASK, FIRST, WORDS = 20, VOCABULARY = FIRST + WORDS };
+static const qkv_special_tokens special = { .start = START, .end = END, .pad = PAD, .mask = MASK, .first = FIRST };
 
 static uint32_t state_of_chance = 1;
 
@@ -94,7 +95,11 @@ static void each_token_once(void **state)
             char text[400];
             lengths[i] = i * 3; /* the first is empty: only its end is to be told */
             draw_text(t, lengths[i], text, ids[i]);
-            assert_int_equal(qkv_pairs_add_document(p, m, text, strlen(text), context), QKV_OK);
+            assert_int_equal(
+                qkv_dataset_add(
+                    p, m,
+                    &(qkv_example){ .kind = QKV_EXAMPLE_DOCUMENT, .text = { text, strlen(text) }, .max_length = context }),
+                QKV_OK);
         }
         qkv_loader *e = qkv_loader_new(p, &bare, 0);
         qkv_batch b = { 0 };
@@ -206,7 +211,11 @@ static void training_reports_the_same(void **state)
             char text[400];
             int32_t ids[64];
             draw_text(t, i * 2, text, ids);
-            assert_int_equal(qkv_pairs_add_document(p, m, text, strlen(text), context), QKV_OK);
+            assert_int_equal(
+                qkv_dataset_add(
+                    p, m,
+                    &(qkv_example){ .kind = QKV_EXAMPLE_DOCUMENT, .text = { text, strlen(text) }, .max_length = context }),
+                QKV_OK);
             assert_int_equal(qkv_log_likelihood(m, text, strlen(text), context, 0, &sum), QKV_OK);
         }
         qkv_batch_opts opts = bare;
@@ -251,10 +260,16 @@ static void measuring_refuses(void **state)
     assert_int_equal(qkv_log_likelihood(m, "w1", 2, 4, 0, &sum), QKV_NUMERIC);
     assert_int_equal(sum.tokens, 10);
     qkv_dataset *p = qkv_dataset_new();
-    assert_int_equal(qkv_pairs_add_document(p, m, "w1", 2, 0), QKV_USAGE);
-    assert_int_equal(qkv_pairs_add_document(p, NULL, "w1", 2, 4), QKV_USAGE);
-    assert_int_equal(qkv_pairs_add_document(NULL, m, "w1", 2, 4), QKV_USAGE);
-    assert_int_equal(qkv_pairs_add_document(p, m, NULL, 2, 4), QKV_USAGE);
+    assert_int_equal(
+        qkv_dataset_add(p, m, &(qkv_example){ .kind = QKV_EXAMPLE_DOCUMENT, .text = { "w1", 2 }, .max_length = 0 }), QKV_USAGE);
+    assert_int_equal(
+        qkv_dataset_add(p, NULL, &(qkv_example){ .kind = QKV_EXAMPLE_DOCUMENT, .text = { "w1", 2 }, .max_length = 4 }),
+        QKV_USAGE);
+    assert_int_equal(
+        qkv_dataset_add(NULL, m, &(qkv_example){ .kind = QKV_EXAMPLE_DOCUMENT, .text = { "w1", 2 }, .max_length = 4 }),
+        QKV_USAGE);
+    assert_int_equal(
+        qkv_dataset_add(p, m, &(qkv_example){ .kind = QKV_EXAMPLE_DOCUMENT, .text = { NULL, 2 }, .max_length = 4 }), QKV_USAGE);
     assert_int_equal(qkv_dataset_size(p), 0);
     qkv_dataset_free(p);
     qkv_model_free(m);
@@ -326,8 +341,14 @@ static void documents_do_not_see_each_other(void **state)
     for (int k = 0; k < 2; k++) {
         qkv_dataset *p = qkv_dataset_new();
         qkv_batch b = { 0 };
-        assert_int_equal(qkv_pairs_add_document(p, m, first[k], strlen(first[k]), 7), QKV_OK);
-        assert_int_equal(qkv_pairs_add_document(p, m, second, strlen(second), 7), QKV_OK);
+        assert_int_equal(
+            qkv_dataset_add(
+                p, m, &(qkv_example){ .kind = QKV_EXAMPLE_DOCUMENT, .text = { first[k], strlen(first[k]) }, .max_length = 7 }),
+            QKV_OK);
+        assert_int_equal(
+            qkv_dataset_add(
+                p, m, &(qkv_example){ .kind = QKV_EXAMPLE_DOCUMENT, .text = { second, strlen(second) }, .max_length = 7 }),
+            QKV_OK);
         qkv_loader *e = qkv_loader_new(p, &bare, 0);
         assert_int_equal(qkv_loader_batch(e, 0, &b), QKV_OK);
         assert_int_equal(b.rows, 2);
@@ -408,8 +429,8 @@ static void as_many_as_said(void **state)
     masked x;
     draw_masked(&x, ROWS, LENGTH);
     for (int k = 0; k < 3; k++) {
-        const qkv_masked_lm_opts opts = { .rate = rates[k], .mask = MASK, .first = FIRST, .vocabulary = VOCABULARY };
-        const qkv_loss o = qkv_loss_masked_lm(&opts);
+        const qkv_masked_lm_opts opts = { .rate = rates[k], .special = &special, .vocab_size = VOCABULARY };
+        const qkv_loss o = qkv_loss_masked_lm(NULL, &opts);
         int64_t chosen = 0, masks = 0, others = 0, kept = 0, ordinary = 0, by_word[WORDS] = { 0 };
         mask_again(&x, &o, 7, 3);
         for (int64_t i = 0; i < x.before.rows * x.before.source_length; i++) {
@@ -444,8 +465,8 @@ static void each_pass_chooses_anew(void **state)
 {
     (void)state;
     enum { ROWS = 40, LENGTH = 50, ALL = ROWS * (LENGTH + 2) };
-    const qkv_masked_lm_opts opts = { .mask = MASK, .first = FIRST, .vocabulary = VOCABULARY };
-    const qkv_loss o = qkv_loss_masked_lm(&opts);
+    const qkv_masked_lm_opts opts = { .special = &special, .vocab_size = VOCABULARY };
+    const qkv_loss o = qkv_loss_masked_lm(NULL, &opts);
     masked x;
     draw_masked(&x, ROWS, LENGTH);
     static int32_t source[ALL], labels[ALL];
@@ -467,8 +488,8 @@ static void each_pass_chooses_anew(void **state)
 static void at_least_one(void **state)
 {
     (void)state;
-    const qkv_masked_lm_opts opts = { .rate = 0.01f, .mask = MASK, .first = FIRST, .vocabulary = VOCABULARY };
-    const qkv_loss o = qkv_loss_masked_lm(&opts);
+    const qkv_masked_lm_opts opts = { .rate = 0.01f, .special = &special, .vocab_size = VOCABULARY };
+    const qkv_loss o = qkv_loss_masked_lm(NULL, &opts);
     qkv_config encoder = decoder;
     encoder.encoder_layers = 1, encoder.decoder_layers = 0;
     qkv_model *m = word_model(&encoder);
@@ -481,9 +502,9 @@ static void at_least_one(void **state)
     free_masked(&x);
     qkv_dataset *p = qkv_dataset_new(); /* nothing to guess at all */
     double loss;
-    assert_int_equal(qkv_pairs_add_masked(p, m, "", 0, 0), QKV_OK);
+    assert_int_equal(qkv_dataset_add(p, m, &(qkv_example){ .kind = QKV_EXAMPLE_TEXT, .text = { "", 0 } }), QKV_OK);
     assert_int_equal(qkv_evaluate(m, p, &o, &together, &loss), QKV_USAGE);
-    qkv_trainer *t = qkv_trainer_new(m, p, &(qkv_trainer_opts){ .objective = &o, .batches = &together });
+    qkv_trainer *t = qkv_trainer_new(m, p, &(qkv_trainer_opts){ .loss = &o, .batches = &together });
     qkv_train_state now;
     assert_int_equal(qkv_trainer_step(t, &now), QKV_OK);
     assert_int_equal(now.tokens, 0);
@@ -493,7 +514,7 @@ static void at_least_one(void **state)
     p = qkv_dataset_new(); /* labels have no room where texts were added in another way */
     assert_int_equal(qkv_dataset_add_ids(p, (int32_t[]){ 7, 8, 9 }, 3, (int32_t[]){ 1 }, 1), QKV_OK);
     assert_int_equal(qkv_evaluate(m, p, &o, &together, &loss), QKV_USAGE);
-    assert_non_null(strstr(qkv_error(), "qkv_pairs_add_masked"));
+    assert_non_null(strstr(qkv_error(), "QKV_EXAMPLE_TEXT"));
     qkv_dataset_free(p);
     qkv_model_free(m);
 }
@@ -502,15 +523,19 @@ static void at_least_one(void **state)
 static void masked_loss_by_hand(void **state)
 {
     (void)state;
-    const qkv_masked_lm_opts opts = { .mask = MASK, .first = FIRST, .vocabulary = VOCABULARY };
-    const qkv_loss o = qkv_loss_masked_lm(&opts);
+    const qkv_masked_lm_opts opts = { .special = &special, .vocab_size = VOCABULARY };
+    const qkv_loss o = qkv_loss_masked_lm(NULL, &opts);
     qkv_config encoder = decoder;
     encoder.encoder_layers = 2, encoder.decoder_layers = 0;
     qkv_model *m = word_model(&encoder);
     const qkv_transformer *x = qkv_model_transformer(m);
     qkv_dataset *p = qkv_dataset_new();
-    assert_int_equal(qkv_pairs_add_masked(p, m, "w1 w2 w3 w4 w5 w6 w7 w8 w9", 26, 0), QKV_OK);
-    assert_int_equal(qkv_pairs_add_masked(p, m, "w5 w6 w7 w8 w9", 14, 4), QKV_OK);
+    assert_int_equal(
+        qkv_dataset_add(p, m, &(qkv_example){ .kind = QKV_EXAMPLE_TEXT, .text = { "w1 w2 w3 w4 w5 w6 w7 w8 w9", 26 } }),
+        QKV_OK);
+    assert_int_equal(
+        qkv_dataset_add(p, m, &(qkv_example){ .kind = QKV_EXAMPLE_TEXT, .text = { "w5 w6 w7 w8 w9", 14 }, .max_length = 4 }),
+        QKV_OK);
     qkv_loader *e = qkv_loader_new(p, &together, 0);
     qkv_batch b = { 0 };
     assert_int_equal(qkv_loader_batch(e, 0, &b), QKV_OK);
@@ -519,7 +544,7 @@ static void masked_loss_by_hand(void **state)
     assert_int_equal(b.source_lengths[1], 5); /* cut to 4, and its end */
     assert_int_equal(o.prepare(&o, &b, 1, 2), QKV_OK);
     qkv_tape *tape = qkv_tape_new(NULL);
-    double got = (double)qkv_tensor_item(o.loss(&o, m, tape, &b, 0)), wanted = 0;
+    double got = (double)qkv_tensor_item(o.compute(&o, m, tape, &b, 0)), wanted = 0;
     const float *logits = qkv_tensor_data(
         qkv_transformer_logits(x, qkv_transformer_encode(x, tape, b.source, b.rows, b.source_length, b.source_lengths)));
     assert_int_equal(qkv_tape_status(tape), QKV_OK);
@@ -533,9 +558,10 @@ static void masked_loss_by_hand(void **state)
     }
     assert_true(n > 0 && n == b.tokens);
     assert_true(fabs(got - wanted / (double)n) < 1e-5 * got);
-    assert_int_equal(qkv_pairs_add_masked(p, m, "w1", 2, -1), QKV_USAGE);
-    assert_int_equal(qkv_pairs_add_masked(p, NULL, "w1", 2, 0), QKV_USAGE);
-    assert_int_equal(qkv_pairs_add_masked(NULL, m, "w1", 2, 0), QKV_USAGE);
+    assert_int_equal(qkv_dataset_add(p, m, &(qkv_example){ .kind = QKV_EXAMPLE_TEXT, .text = { "w1", 2 }, .max_length = -1 }),
+                     QKV_USAGE);
+    assert_int_equal(qkv_dataset_add(p, NULL, &(qkv_example){ .kind = QKV_EXAMPLE_TEXT, .text = { "w1", 2 } }), QKV_USAGE);
+    assert_int_equal(qkv_dataset_add(NULL, m, &(qkv_example){ .kind = QKV_EXAMPLE_TEXT, .text = { "w1", 2 } }), QKV_USAGE);
     qkv_tape_free(tape);
     qkv_batch_free(&b);
     qkv_loader_free(e);
@@ -547,7 +573,7 @@ static void masked_loss_by_hand(void **state)
 
 enum { CLASSIFY, WEIGHED, GENERATE, GUESS, JOBS, STEPS = 24 };
 static const float class_weights[2] = { 0.5f, 2 };
-static const qkv_masked_lm_opts guessing = { .rate = 0.3f, .mask = MASK, .first = FIRST, .vocabulary = VOCABULARY };
+static const qkv_masked_lm_opts guessing = { .rate = 0.3f, .special = &special, .vocab_size = VOCABULARY };
 static char path[64];
 
 static int make_path(void **state)
@@ -564,10 +590,11 @@ static int remove_path(void **state)
     return unlink(path);
 }
 
-static qkv_loss objective_of(int job)
+static qkv_loss loss_of(int job)
 {
     if (job == GENERATE) return qkv_loss_language_model();
-    return job == GUESS ? qkv_loss_masked_lm(&guessing) : qkv_loss_classification(job == WEIGHED ? class_weights : NULL, 2);
+    return job == GUESS ? qkv_loss_masked_lm(NULL, &guessing)
+                        : qkv_loss_classification(job == WEIGHED ? class_weights : NULL, 2);
 }
 
 static qkv_model *model_of(int job, uint64_t seed)
@@ -592,9 +619,14 @@ static qkv_dataset *pairs_of(int job, int n)
         char text[200];
         int32_t ids[32];
         draw_text(t, 1 + i % 13, text, ids);
-        if (job == GENERATE) status = qkv_pairs_add_document(p, m, text, strlen(text), 5);
-        else if (job == GUESS) status = qkv_pairs_add_masked(p, m, text, strlen(text), 0);
-        else status = qkv_pairs_add_text(p, m, text, strlen(text), NULL, 0, 0, i % 2);
+        if (job == GENERATE)
+            status = qkv_dataset_add(
+                p, m, &(qkv_example){ .kind = QKV_EXAMPLE_DOCUMENT, .text = { text, strlen(text) }, .max_length = 5 });
+        else if (job == GUESS)
+            status = qkv_dataset_add(p, m, &(qkv_example){ .kind = QKV_EXAMPLE_TEXT, .text = { text, strlen(text) } });
+        else
+            status = qkv_dataset_add(
+                p, m, &(qkv_example){ .kind = QKV_EXAMPLE_CLASS, .text = { text, strlen(text) }, .class_id = i % 2 });
     }
     qkv_model_free(m);
     if (!status) return p;
@@ -605,7 +637,7 @@ static qkv_dataset *pairs_of(int job, int n)
 static qkv_trainer *trainer_of(int job, qkv_model *m, const qkv_dataset *p, const qkv_loss *o)
 {
     const qkv_trainer_opts opts = {
-        .objective = o,
+        .loss = o,
         .optimizer = &(qkv_optimizer_opts){ .rule = QKV_OPTIMIZER_ADAM },
         .schedule = { .kind = QKV_SCHEDULE_LINEAR, .lr = 0.01, .warmup = 4, .steps = STEPS },
         .batches = &(qkv_batch_opts){ .max_tokens = 60, .start = START, .end = END, .bare = job == GENERATE },
@@ -635,7 +667,7 @@ static char *bytes_of(const char *file, size_t *n)
 static char *train(int job, int threads, int stop, size_t *n, double *first, double *last)
 {
     qkv_set_num_threads(threads);
-    const qkv_loss o = objective_of(job);
+    const qkv_loss o = loss_of(job);
     qkv_dataset *p = pairs_of(job, 40);
     qkv_model *m = model_of(job, 3);
     qkv_trainer *t = trainer_of(job, m, p, &o);
@@ -680,15 +712,15 @@ static void same_bytes(void **state)
     }
 }
 
-static void other_objectives(void **state)
+static void other_losses(void **state)
 {
     (void)state;
     static const float others[2] = { 0.5f, 2.5f };
-    const qkv_masked_lm_opts rarer = { .rate = 0.2f, .mask = MASK, .first = FIRST, .vocabulary = VOCABULARY };
-    const qkv_loss own[] = { objective_of(CLASSIFY), objective_of(WEIGHED), objective_of(GUESS), objective_of(GUESS) };
-    qkv_loss wrong[] = { objective_of(WEIGHED), qkv_loss_classification(others, 2), qkv_loss_masked_lm(&rarer),
-                         objective_of(GUESS) };
-    wrong[3].name ^= 1;
+    const qkv_masked_lm_opts rarer = { .rate = 0.2f, .special = &special, .vocab_size = VOCABULARY };
+    const qkv_loss own[] = { loss_of(CLASSIFY), loss_of(WEIGHED), loss_of(GUESS), loss_of(GUESS) };
+    qkv_loss wrong[] = { loss_of(WEIGHED), qkv_loss_classification(others, 2), qkv_loss_masked_lm(NULL, &rarer),
+                         loss_of(GUESS) };
+    wrong[3].id ^= 1;
     for (int i = 0; i < 4; i++) {
         int job = i >= 2 ? GUESS : CLASSIFY;
         qkv_dataset *p = pairs_of(job, 10);
@@ -704,11 +736,10 @@ static void other_objectives(void **state)
         qkv_dataset_free(p);
     }
     for (int a = 0; a < JOBS; a++) /* and no two jobs have one name, not even that of translation, 0 */
-        for (int b = 0; b < JOBS; b++)
-            assert_true(objective_of(a).name && (a == b || objective_of(a).name != objective_of(b).name));
+        for (int b = 0; b < JOBS; b++) assert_true(loss_of(a).id && (a == b || loss_of(a).id != loss_of(b).id));
 }
 
-/* An objective that notes which seed and pass it is asked for. */
+/* A loss that notes which seed and pass it is asked for. */
 static uint64_t passes[100];
 static int n_passes;
 
@@ -744,12 +775,12 @@ static void every_forward_has_its_number(void **state)
     qkv_dataset_free(p);
 }
 
-/* A model that the objective does not fit is refused at the first step. */
+/* A model that the loss does not fit is refused at the first step. */
 static void models_that_do_not_fit(void **state)
 {
     (void)state;
     for (int job = 0; job < JOBS; job++) {
-        const qkv_loss o = objective_of(job);
+        const qkv_loss o = loss_of(job);
         qkv_dataset *p = pairs_of(job, 10);
         qkv_model *m = model_of(job == GENERATE ? GUESS : GENERATE, 3);
         qkv_trainer *t = trainer_of(job, m, p, &o);
@@ -767,7 +798,7 @@ static int failing_job;
 
 static qkv_status all_of_it(void)
 {
-    const qkv_loss o = objective_of(failing_job);
+    const qkv_loss o = loss_of(failing_job);
     qkv_dataset *p = pairs_of(failing_job, 10);
     qkv_model *m = p ? model_of(failing_job, 3) : NULL;
     qkv_trainer *t = trainer_of(failing_job, m, p, &o);
@@ -812,7 +843,7 @@ int main(void)
         cmocka_unit_test(at_least_one),
         cmocka_unit_test(masked_loss_by_hand),
         cmocka_unit_test_setup_teardown(same_bytes, make_path, remove_path),
-        cmocka_unit_test_setup_teardown(other_objectives, make_path, remove_path),
+        cmocka_unit_test_setup_teardown(other_losses, make_path, remove_path),
         cmocka_unit_test_setup_teardown(every_forward_has_its_number, make_path, remove_path),
         cmocka_unit_test(models_that_do_not_fit),
         cmocka_unit_test(any_allocation_may_fail),

@@ -233,7 +233,9 @@ static qkv_status each_labelled(void *data, const qkv_labelled *x) { return (voi
 #define V_const_qkv_classified_opts_P ZERO(qkv_classified_opts)
 #define V_const_qkv_load_opts_P ZERO(qkv_load_opts)
 #define V_const_qkv_mha_opts_P &(qkv_mha_opts){ .dim = 4, .heads = 1 }
-#define V_const_qkv_loss_P &objective
+#define V_const_qkv_loss_P &loss
+#define V_const_qkv_masked_lm_opts_P ZERO(qkv_masked_lm_opts)
+#define V_const_qkv_example_P ZERO(qkv_example)
 #define V_const_qkv_optimizer_opts_P ZERO(qkv_optimizer_opts)
 #define V_const_qkv_encoder_opts_P ZERO(qkv_encoder_opts)
 #define V_const_qkv_flow_opts_P ZERO(qkv_flow_opts)
@@ -282,7 +284,7 @@ static qkv_status each_labelled(void *data, const qkv_labelled *x) { return (voi
 static qkv_config shape = {
     .encoder_layers = 1, .decoder_layers = 1, .dim = 8, .heads = 2, .d_ff = 8, .classes = 2, .vocabulary = 300
 };
-static qkv_loss objective;
+static qkv_loss loss;
 
 static bool make_chat(void)
 {
@@ -324,7 +326,7 @@ static int make_one_of_each(void **state)
     it.epoch = qkv_loader_new(it.pairs, V_const_qkv_batch_opts_P, 0);
     it.trainer = qkv_trainer_new(it.model, it.pairs, V_const_qkv_trainer_opts_P);
     it.training = qkv_training_new("translate");
-    objective = qkv_loss_language_model();
+    loss = qkv_loss_language_model();
     qkv_attend(it.model, "a b", 3, NULL, 0, NULL, &it.attended);
     return make_chat() && it.tensor && it.session && it.shortlist && it.epoch && it.trainer && it.attended.heads &&
                    !qkv_params_status(it.params)

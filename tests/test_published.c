@@ -19,6 +19,7 @@
 #include "failing.h"
 #include "folder.h"
 #include "io/safetensors.h"
+#include "model/classes.h"
 
 enum { VOCABULARY = 23 };
 
@@ -351,7 +352,10 @@ static void pairs_of_roberta(void **state)
     check_row(found.data, wanted, 3, 1e-6);
     qkv_dataset *p = qkv_dataset_new();
     qkv_batch b = { 0 };
-    assert_int_equal(qkv_pairs_add_text(p, m, "t7 t8", 5, "t9", 2, 0, 1), QKV_OK);
+    assert_int_equal(
+        qkv_dataset_add(
+            p, m, &(qkv_example){ .kind = QKV_EXAMPLE_CLASS, .text = { "t7 t8", 5 }, .pair = { "t9", 2 }, .class_id = 1 }),
+        QKV_OK);
     qkv_loader *e = qkv_loader_new(p, &(qkv_batch_opts){ .end = 2 }, 0);
     assert_int_equal(qkv_loader_batch(e, 0, &b), QKV_OK);
     assert_int_equal(b.source_length, 7);
@@ -372,9 +376,16 @@ static void learning_reads_alike(void **state)
     assert_int_equal(qkv_model_special_tokens(m, &f), QKV_OK);
     qkv_dataset *p = qkv_dataset_new();
     for (int i = 0; i < 4; i++)
-        assert_int_equal(qkv_pairs_add_text(p, m, firsts[i], strlen(firsts[i]), seconds[i], strlen(seconds[i]), 0, i % 3),
+        assert_int_equal(qkv_dataset_add(p, m,
+                                         &(qkv_example){ .kind = QKV_EXAMPLE_CLASS,
+                                                         .text = { firsts[i], strlen(firsts[i]) },
+                                                         .pair = { seconds[i], strlen(seconds[i]) },
+                                                         .class_id = i % 3 }),
                          QKV_OK);
-    assert_int_equal(qkv_pairs_add_text(p, m, "t7 t8 t9", 8, NULL, 0, 3, 1), QKV_OK); /* cut to [CLS] t7 t8 */
+    assert_int_equal(
+        qkv_dataset_add(p, m,
+                        &(qkv_example){ .kind = QKV_EXAMPLE_CLASS, .text = { "t7 t8 t9", 8 }, .max_length = 3, .class_id = 1 }),
+        QKV_OK); /* cut to [CLS] t7 t8 */
     const qkv_batch_opts opts = { .in_order = 1, .start = f.start, .end = f.end, .pad = f.pad };
     qkv_loader *e = qkv_loader_new(p, &opts, 0);
     qkv_batch b = { 0 };
@@ -388,7 +399,7 @@ static void learning_reads_alike(void **state)
     qkv_matrix found = { 0 };
     assert_int_equal(qkv_classify(m, &(qkv_texts){ .texts = firsts, .pairs = seconds, .n = 4 }, NULL, &found), QKV_OK);
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
-    const float *together = qkv_tensor_data(qkv_softmax(qkv_classify_batch(m, t, &b)));
+    const float *together = qkv_tensor_data(qkv_softmax(qkv__classify_batch(m, t, &b)));
     assert_non_null(together);
     assert_memory_equal(together, found.data, sizeof(float) * 12);
     const qkv_loss o = qkv_loss_classification(NULL, 3);
@@ -401,7 +412,7 @@ static void learning_reads_alike(void **state)
     classes_of(m, (const int32_t[]){ 2, 7, 8, 3 }, NULL, 4, p3);
     wanted -= log(p3[1]) / 5;
     assert_true(fabs(loss - wanted) < 1e-5);
-    assert_null(qkv_classify_batch(NULL, t, &b));
+    assert_null(qkv__classify_batch(NULL, t, &b));
     qkv_tape_free(t);
     qkv_matrix_free(&found);
     qkv_batch_free(&b);
@@ -1157,7 +1168,9 @@ static void documents_as_the_model_reads_them(void **state)
         assert_int_equal(sum.tokens, 3);
         assert_true(fabs(sum.nats - nats_of(m, rows[i].ids, 4)) < 1e-4);
         qkv_dataset *p = qkv_dataset_new();
-        assert_int_equal(qkv_pairs_add_document(p, m, "t7 t8", 5, 10), QKV_OK);
+        assert_int_equal(
+            qkv_dataset_add(p, m, &(qkv_example){ .kind = QKV_EXAMPLE_DOCUMENT, .text = { "t7 t8", 5 }, .max_length = 10 }),
+            QKV_OK);
         const qkv_loss o = qkv_loss_language_model();
         double loss;
         assert_int_equal(qkv_evaluate(m, p, &o, &(qkv_batch_opts){ .bare = 1 }, &loss), QKV_OK);
@@ -1173,10 +1186,9 @@ static void masks_words_of_bert(void **state)
     qkv_model *m = golden_with("bert_mlm", &of_bert);
     qkv_special_tokens f;
     assert_int_equal(qkv_model_special_tokens(m, &f), QKV_OK);
-    const qkv_masked_lm_opts masking = { .rate = 0.5f, .mask = f.mask, .first = f.first, .vocabulary = VOCABULARY };
-    const qkv_loss o = qkv_loss_masked_lm(&masking);
+    const qkv_loss o = qkv_loss_masked_lm(m, &QKV_OPTS(qkv_masked_lm_opts, .rate = 0.5f));
     qkv_dataset *p = qkv_dataset_new();
-    assert_int_equal(qkv_pairs_add_masked(p, m, "t7 t8 t9 t10", 12, 0), QKV_OK);
+    assert_int_equal(qkv_dataset_add(p, m, &(qkv_example){ .kind = QKV_EXAMPLE_TEXT, .text = { "t7 t8 t9 t10", 12 } }), QKV_OK);
     qkv_loader *e = qkv_loader_new(p, &(qkv_batch_opts){ .start = f.start, .end = f.end, .pad = f.pad }, 0);
     qkv_batch b = { 0 };
     int masked = 0;
@@ -1189,7 +1201,7 @@ static void masks_words_of_bert(void **state)
         assert_true(b.source[0] == 2 && b.source[5] == 3);
         for (int i = 0; i < 6; i++) masked += b.source[i] == f.mask;
         qkv_tape *t = qkv_tape_new(NULL);
-        assert_non_null(o.loss(&o, m, t, &b, 0));
+        assert_non_null(o.compute(&o, m, t, &b, 0));
         qkv_tape_free(t);
     }
     assert_true(masked > 10);
@@ -1329,8 +1341,10 @@ static qkv_status all_of_it(void)
     qkv_status status = p ? QKV_OK : qkv_error_status();
     if (!status) status = qkv_fill_mask(m, *text, 9, 3, &filled);
     if (!status) status = qkv_embed(m, &pair, NULL, &rows);
-    if (!status) status = qkv_pairs_add_text(p, m, *text, 9, *second, 2, 0, 1);
-    if (!status) status = qkv_pairs_add_masked(p, m, *text, 9, 0);
+    if (!status)
+        status = qkv_dataset_add(
+            p, m, &(qkv_example){ .kind = QKV_EXAMPLE_CLASS, .text = { *text, 9 }, .pair = { *second, 2 }, .class_id = 1 });
+    if (!status) status = qkv_dataset_add(p, m, &(qkv_example){ .kind = QKV_EXAMPLE_TEXT, .text = { *text, 9 } });
     qkv_filled_free(&filled);
     qkv_matrix_free(&rows);
     qkv_dataset_free(p);

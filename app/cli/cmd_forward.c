@@ -6,6 +6,7 @@
 #include "options.h"
 #include "results.h"
 #include "../term/print.h"
+#include "../../src/model/classes.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -197,7 +198,7 @@ static qkv_status compute(const qkv_model *m, const side *source, const int32_t 
     qkv_tensor *read = classifies_by_decoder(m) ? c.hidden : c.encoded;
     int32_t n = (int32_t)source->ids.n;
     const qkv_batch text = { .rows = 1, .source_length = n, .source = source->ids.ids, .source_lengths = &n };
-    if (o->ngrams) c.classes = qkv_classify_batch(m, t, &text); /* naive Bayes reads the ids */
+    if (o->ngrams) c.classes = qkv__classify_batch(m, t, &text); /* naive Bayes reads the ids */
     else if (o->classes) c.classes = o->classes_of ? qkv_transformer_tag(x, read) : qkv_transformer_classify(x, read, NULL);
     const qkv_tokenizer *names = target->is_there ? target->tokenizer : source->tokenizer;
     qkv_status status = qkv_tape_status(t) ? library_failed() : QKV_OK;

@@ -10,7 +10,9 @@
 #include "../../src/nn/layer.h"
 #include "../../src/nn/ngrams.h"
 #include "../report/correlation.h"
+#include "../../src/model/classes.h"
 #include "../../src/task/texts.h"
+#include "../../src/train/examples.h"
 #include "../../src/data/pairs.h"
 #include "../../src/data/label_list.h"
 #include "../../src/data/table.h"
@@ -305,6 +307,15 @@ static int64_t *class_counts(const labelled_reading *r)
     return r->pairs == r->t->valid ? r->t->valid_counts : r->t->labels.counts;
 }
 
+/* Adds the text with what is to be learned of it. */
+static qkv_status add_example(const labelled_reading *r, const qkv_labelled *x, qkv_example *e)
+{
+    e->text = (qkv_str){ x->text, x->text_length };
+    e->pair = (qkv_str){ x->pair, x->pair_length };
+    e->max_length = r->max_length;
+    return qkv_dataset_add(r->pairs, r->t->model, e);
+}
+
 static qkv_status take_text(void *data, const qkv_labelled *x)
 {
     labelled_reading *r = data;
@@ -313,8 +324,7 @@ static qkv_status take_text(void *data, const qkv_labelled *x)
     if (status || class_id < 0 || is_passed_over(r)) return status;
     class_counts(r)[class_id]++;
     if ((status = note_text(r, x))) return status;
-    return qkv_pairs_add_text(r->pairs, r->t->model, x->text, x->text_length, x->pair, x->pair_length, r->max_length,
-                              (int32_t)class_id);
+    return add_example(r, x, &QKV_OPTS(qkv_example, .kind = QKV_EXAMPLE_CLASS, .class_id = (int32_t)class_id));
 }
 
 static qkv_status take_several(void *data, const qkv_labelled *x)
@@ -333,8 +343,7 @@ static qkv_status take_several(void *data, const qkv_labelled *x)
     if (is_passed_over(r)) return QKV_OK;
     if (note_text(r, x)) return QKV_MEMORY;
     for (int i = 0; i < t->labels.n; i++) class_counts(r)[i] += t->has[i];
-    return qkv_pairs_add_text_labels(r->pairs, t->model, x->text, x->text_length, x->pair, x->pair_length, r->max_length,
-                                     t->has, t->labels.n);
+    return add_example(r, x, &QKV_OPTS(qkv_example, .kind = QKV_EXAMPLE_LABELS, .labels = t->has, .n_labels = t->labels.n));
 }
 
 static qkv_status take_number(void *data, const qkv_labelled *x)
@@ -344,8 +353,8 @@ static qkv_status take_number(void *data, const qkv_labelled *x)
     qkv_status status = read_number(x, &number);
     if (status || is_passed_over(r)) return status;
     if ((status = note_text(r, x))) return status;
-    return qkv_pairs_add_text_number(r->pairs, r->t->model, x->text, x->text_length, x->pair, x->pair_length, r->max_length,
-                                     (float)((number - r->t->numbers.mean) / number_scale(r->t)));
+    float value = (float)((number - r->t->numbers.mean) / number_scale(r->t));
+    return add_example(r, x, &QKV_OPTS(qkv_example, .kind = QKV_EXAMPLE_VALUE, .value = value));
 }
 
 static qkv_labelled_each reader_of(const qkv_training *t)
@@ -400,11 +409,10 @@ static qkv_status set_problem(qkv_training *t)
 {
     qkv_problem problem = problem_of(t);
     const char *const number[] = { "number" }, *const *names = (const char *const *)t->labels.names;
-    t->objective = problem == QKV_PROBLEM_REGRESSION ? qkv_loss_regression()
-                   : problem == QKV_PROBLEM_MULTILABEL
-                       ? qkv_loss_multilabel()
-                       : qkv_loss_classification(t->o.v.balance ? t->weights : NULL, t->labels.n);
-    t->has_objective = true;
+    t->loss = problem == QKV_PROBLEM_REGRESSION   ? qkv_loss_regression()
+              : problem == QKV_PROBLEM_MULTILABEL ? qkv_loss_multilabel()
+                                                  : qkv_loss_classification(t->o.v.balance ? t->weights : NULL, t->labels.n);
+    t->has_loss = true;
     return qkv_model_set_labels(t->model, t->o.v.numbers ? number : names, t->o.v.numbers ? 1 : t->labels.n, problem,
                                 t->o.v.label_separator);
 }
@@ -582,7 +590,7 @@ static void tally_labels(tally *y, const float *row, const int32_t *target, int6
 {
     bool is_exact = true;
     for (int64_t k = 0; k < labels; k++) {
-        bool said = row[k] >= 0, is = qkv__target_has(target, k);
+        bool said = row[k] >= 0, is = qkv__labels_have(target, k);
         y->said[k] += said;
         y->is[k] += is;
         y->hits[k] += said && is;
@@ -596,7 +604,7 @@ static void tally_number(tally *y, const float *row, const int32_t *target, int6
     (void)outputs;
     double scale = number_scale(y->t), mean = y->t->numbers.mean;
     y->told[y->n] = scale * (double)*row + mean;
-    y->numbers[y->n++] = scale * (double)qkv__target_number(target) + mean;
+    y->numbers[y->n++] = scale * (double)qkv__label_value(target) + mean;
 }
 
 static void tally_batch(tally *y, const qkv_tensor *logits, const qkv_batch *b)
@@ -616,7 +624,7 @@ static qkv_status tally_texts(const qkv_training *t, const qkv_model *m, tally *
     for (int64_t i = 0; !status && i < qkv_loader_size(e); i++) {
         if ((status = qkv_loader_batch(e, i, &b))) break;
         qkv_tape_reset(tape);
-        const qkv_tensor *logits = qkv_classify_batch(m, tape, &b);
+        const qkv_tensor *logits = qkv__classify_batch(m, tape, &b);
         if (logits) tally_batch(y, logits, &b);
         else status = qkv_tape_status(tape);
     }
@@ -678,7 +686,7 @@ static qkv_status validate_classifier(qkv_training *t, const qkv_model *m, qkv_r
     y.hits = y.is + labels;
     y.numbers = (double *)(y.hits + labels);
     y.told = y.numbers + texts;
-    qkv_status status = qkv_evaluate(m, t->valid, &t->objective, &t->valid_batches, &loss);
+    qkv_status status = qkv_evaluate(m, t->valid, &t->loss, &t->valid_batches, &loss);
     if (!status) status = tally_texts(t, m, &y);
     double exact = (double)y.right / (double)texts;
     if (!status && t->o.v.numbers) status = tell_numbers(&y, loss, out);

@@ -84,19 +84,17 @@ static qkv_status add_document(void *data, const char *text, size_t length)
 {
     document_reading *r = data;
     const qkv_training *t = r->t;
-    return masks(t) ? qkv_pairs_add_masked(r->pairs, t->model, text, length, r->max_length)
-                    : qkv_pairs_add_document(r->pairs, t->model, text, length, t->o.v.context);
+    return qkv_dataset_add(r->pairs, t->model,
+                           &QKV_OPTS(qkv_example, .kind = masks(t) ? QKV_EXAMPLE_TEXT : QKV_EXAMPLE_DOCUMENT,
+                                     .text = { text, length }, .max_length = masks(t) ? r->max_length : t->o.v.context));
 }
 
-static qkv_status set_objective(qkv_training *t)
+static qkv_status set_loss(qkv_training *t)
 {
     const qkv__training_values *v = &t->o.v;
-    t->masking = (qkv_masked_lm_opts){ .rate = v->rate,
-                                       .mask = t->special.mask,
-                                       .first = t->special.first,
-                                       .vocabulary = qkv_tokenizer_vocab_size(qkv_model_tokenizer(t->model, QKV_SIDE_SOURCE)) };
-    t->objective = masks(t) ? qkv_loss_masked_lm(&t->masking) : qkv_loss_language_model();
-    t->has_objective = true;
+    t->loss = masks(t) ? qkv_loss_masked_lm(t->model, &QKV_OPTS(qkv_masked_lm_opts, .rate = v->rate))
+                       : qkv_loss_language_model();
+    t->has_loss = true;
     int64_t readable = qkv__readable_length(t->model, v->context);
     if (masks(t) && t->special.mask < 0) return qkv__fail(QKV_UNSUPPORTED, "the tokenizer has no token " QKV_SPECIAL_MASK);
     bool is_short = !masks(t) && readable < v->context;
@@ -141,7 +139,7 @@ static qkv_status read_both(qkv_training *t, void *told)
 static qkv_status read_text(qkv_training *t)
 {
     documents_read read = { 0 };
-    qkv_status status = set_objective(t);
+    qkv_status status = set_loss(t);
     t->batches.bare = t->valid_batches.bare = !masks(t);
     if (!status) status = qkv__read_for_all(t, read_both, &read, sizeof read);
     t->text.parts = masks(t) ? NULL : QKV__N("windows");
@@ -184,7 +182,7 @@ static qkv_status without_decoder(qkv_training *t, const qkv_model *from, qkv_co
 static qkv_status validate_documents(qkv_training *t, const qkv_model *m, qkv_run_score *out)
 {
     double loss;
-    qkv_status status = qkv_evaluate(m, t->valid, &t->objective, &t->valid_batches, &loss);
+    qkv_status status = qkv_evaluate(m, t->valid, &t->loss, &t->valid_batches, &loss);
     if (status) return status;
     qkv__training_measured(t, loss, -1);
     out->score = -loss;

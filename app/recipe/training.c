@@ -57,7 +57,7 @@ static void forget_text(qkv_training *t)
     qkv__label_set_free(&t->labels);
     qkv__hashes_free(&t->hashes);
     qkv__hashes_free(&t->valid_hashes);
-    t->has_text = t->has_objective = false;
+    t->has_text = t->has_loss = false;
 }
 
 void qkv_training_free(qkv_training *t)
@@ -313,7 +313,7 @@ static void set_trainer(qkv_training *t, learning *how, qkv_train_opts *o)
     how->optimizer = qkv__training_optimizer(t);
     how->trainer.optimizer = &how->optimizer;
     how->trainer.batches = &t->batches;
-    how->trainer.objective = t->has_objective ? &t->objective : NULL;
+    how->trainer.loss = t->has_loss ? &t->loss : NULL;
     o->trainer = &how->trainer;
 }
 

@@ -73,9 +73,8 @@ struct qkv_training {
     qkv_dataset *pairs, *valid;
     qkv_special_tokens special;
     qkv_batch_opts batches, valid_batches;
-    qkv_loss objective;
-    bool has_objective; /* else translation's */
-    qkv_masked_lm_opts masking;
+    qkv_loss loss;
+    bool has_loss; /* else translation's */
     qkv__label_set labels;
     qkv__hashes hashes, valid_hashes; /* of labelled texts, while they are read */
     struct {
@@ -130,7 +129,7 @@ qkv_status qkv__shape_like(const qkv_training *t, qkv_config *o);
 
 /* ---- learning.c: how it learns ---- */
 qkv_optimizer_opts qkv__training_optimizer(const qkv_training *t);
-/* But for optimizer, batches and objective; total_steps 0: not known. USAGE. */
+/* But for optimizer, batches and loss; total_steps 0: not known. USAGE. */
 qkv_status qkv__training_how(const qkv_training *t, int64_t total_steps, qkv_trainer_opts *out);
 
 bool qkv__schedule_has_end(const qkv_training *t); /* it must know the last step */

@@ -146,7 +146,7 @@ QKV_API qkv_tensor *qkv_transformer_logits(const qkv_transformer *m, qkv_tensor 
 QKV_API qkv_tensor *qkv_transformer_pool(const qkv_transformer *m, qkv_tensor *hidden, const int32_t *lengths, qkv_pooling how);
 
 /* The classifier: pooled as the options say, the pooler, dropout, a linear layer   ->   (batch, classes). USAGE without one. With
- * ngrams this is attention's part alone: qkv_classify_batch() of <qkv/task.h> has the ids that the counts need. */
+ * ngrams this is attention's part alone: qkv_classify() of <qkv/task.h> has the ids that the counts need. */
 QKV_API qkv_tensor *qkv_transformer_classify(const qkv_transformer *m, qkv_tensor *hidden, const int32_t *lengths);
 
 /* The classifier of a model whose classes_of are tokens or spans: hidden (..., dim), the head where the pooler is that,

@@ -73,78 +73,85 @@ typedef struct qkv_schedule {
 QKV_API qkv_status qkv_schedule_check(const qkv_schedule *s);
 QKV_API double qkv_schedule_lr(const qkv_schedule *s, int64_t step); /* of a schedule that passed the check */
 
-/* ---- what a model is to learn ----
- * How the loss of a batch is computed. A task gives one; the trainer and qkv_evaluate() use it, and take translation where
- * there is none: the mean cross-entropy of the target tokens, the source and the tokens before them given. */
+/* ---- losses ----
+ * How the mean loss of a batch is computed. The trainer and qkv_evaluate() use it; without one they take qkv_loss_seq2seq(). The
+ * functions below give those of the library; a program may fill in its own. */
 typedef struct qkv_loss qkv_loss;
 struct qkv_loss {
     /* Makes a batch ready; may change its ids and labels, and sets b->tokens: how many things the mean loss is over. pass is
      * the number of the forward, from 0: all that is random depends on seed and pass. NULL: the batch stays as it is. */
-    qkv_status (*prepare)(const qkv_loss *o, qkv_batch *b, uint64_t seed, uint64_t pass);
+    qkv_status (*prepare)(const qkv_loss *l, qkv_batch *b, uint64_t seed, uint64_t pass);
     /* The mean loss of the batch, shape (). */
-    qkv_tensor *(*loss)(const qkv_loss *o, const qkv_model *m, qkv_tape *t, const qkv_batch *b, float smoothing);
+    qkv_tensor *(*compute)(const qkv_loss *l, const qkv_model *m, qkv_tape *t, const qkv_batch *b, float smoothing);
     const void *data; /* what its functions need */
-    uint64_t name;    /* of the task and its data: a checkpoint of another is refused */
+    double arg[4];    /* and numbers that it owns */
+    uint64_t id;      /* of the loss and its data: a checkpoint of another is refused */
 };
 
-/* To learn to translate: the cross-entropy of every id of the target, its end included, given the source and the ids before it.
- * b->tokens counts these. What a trainer without an objective learns. */
+/* Translation: the mean cross-entropy of the ids of the target, its end included, given the source and the ids before each.
+ * b->tokens counts these. */
 QKV_API qkv_loss qkv_loss_seq2seq(void);
 
-/* ---- losses and examples ---- */
+/* A decoder alone: the cross-entropy of each next token of documents. b->tokens counts tokens. Batches have
+ * qkv_batch_opts.bare. */
+QKV_API qkv_loss qkv_loss_language_model(void);
 
-/* Adds a text to pairs as m reads it; the class is the only id of the target. pair is NULL where there is none; max_length as
- * in qkv_encoder_opts, without windows. Batches of them end with qkv_special_tokens.end. USAGE for NULL or a model that lacks
- * its special tokens; and as qkv_dataset_add_ids(). */
-QKV_API qkv_status qkv_pairs_add_text(qkv_dataset *p, const qkv_model *m, const char *text, size_t length, const char *pair,
-                                      size_t pair_length, int64_t max_length, int32_t class_id);
-
-/* The logits (rows, classes) of such a batch. */
-QKV_API qkv_tensor *qkv_classify_batch(const qkv_model *m, qkv_tape *t, const qkv_batch *b);
-
-/* To learn the class of each text; b->tokens counts texts. weights: one for each class of the model, above 0, which must
- * outlive it; NULL: all 1. The mean loss is sum w_i loss_i / texts. */
-QKV_API qkv_loss qkv_loss_classification(const float *weights, int64_t classes);
-
-/* The same for texts that have several labels, or none: has[k] is 1 for label k, and there are as many as classes of the model. */
-QKV_API qkv_status qkv_pairs_add_text_labels(qkv_dataset *p, const qkv_model *m, const char *text, size_t length,
-                                             const char *pair, size_t pair_length, int64_t max_length, const uint8_t *has,
-                                             int64_t labels);
-
-/* To learn which labels each text has: the binary cross-entropy of each, smoothing towards 1/2, mean over texts and labels. */
-QKV_API qkv_loss qkv_loss_multilabel(void);
-
-/* And for texts that have a number, which must be finite: USAGE. To learn it, the mean squared error; a model learns it well
- * where numbers are around 0 and about as large as 1. */
-QKV_API qkv_status qkv_pairs_add_text_number(qkv_dataset *p, const qkv_model *m, const char *text, size_t length,
-                                             const char *pair, size_t pair_length, int64_t max_length, float number);
-QKV_API qkv_loss qkv_loss_regression(void);
-
-/* ---- masked words: what BERT learns before it is put to work ----
- * Of every text, rate of the tokens are chosen; 8 of 10 of those become mask, 1 another token by chance, 1 stays; the loss is
- * the cross-entropy of what they were. b->tokens counts the chosen ones, at least 1 a batch. Add texts with
- * qkv_pairs_add_masked(). */
+/* An encoder guesses masked tokens: of every text, rate of the tokens are chosen; 8 of 10 of those become the mask, 1 another
+ * token by chance, 1 stays; the loss is the cross-entropy of what they were. b->tokens counts the chosen ones, at least 1 a
+ * batch. m may be NULL where the options have both special and vocab_size. A loss of options that are no such, or of a model
+ * without mask, computes USAGE. */
 typedef struct qkv_masked_lm_opts {
     size_t size;
-    float rate;          /* 0 means 0.15 */
-    int32_t mask, first; /* ids of the mask, and of the first token that is not special: see qkv_special_tokens */
-    int32_t vocabulary;
+    float rate;                        /* 0 means 0.15 */
+    const qkv_special_tokens *special; /* mask and first of it; NULL: the model's */
+    int64_t vocab_size;                /* 0: that of the model's tokenizer */
 } qkv_masked_lm_opts;
-QKV_API qkv_loss qkv_loss_masked_lm(const qkv_masked_lm_opts *opts); /* opts must outlive it */
-QKV_API qkv_status qkv_pairs_add_masked(qkv_dataset *p, const qkv_model *m, const char *text, size_t length,
-                                        int64_t max_length);
+QKV_API qkv_loss qkv_loss_masked_lm(const qkv_model *m, const qkv_masked_lm_opts *opts);
 
-/* ---- language: a decoder alone learns which token comes next ----
- * Documents are <s> ids </s>, of a published model what it begins and ends a text with where it does, cut into windows of
- * `context` tokens to predict; the last token of a window is the first of the next, so that each token is predicted once, and
- * no window has tokens of two documents. Batches of them are bare. b->tokens counts tokens. */
-QKV_API qkv_loss qkv_loss_language_model(void);
-QKV_API qkv_status qkv_pairs_add_document(qkv_dataset *p, const qkv_model *m, const char *text, size_t length, int64_t context);
+/* The class of each text: sum w_i cross-entropy_i / texts; b->tokens counts texts. weights: one for each class of the model,
+ * above 0, which must outlive the loss; NULL: all 1. */
+QKV_API qkv_loss qkv_loss_classification(const float *weights, int64_t classes);
+
+/* Texts with several labels, or none: the binary cross-entropy of each label, smoothing towards 1/2, mean over texts and labels. */
+QKV_API qkv_loss qkv_loss_multilabel(void);
+
+/* Texts with a number: the mean squared error. A model learns it well where numbers are around 0 and about as large as 1. */
+QKV_API qkv_loss qkv_loss_regression(void);
+
+/* ---- examples: texts with what is to be learned of them ---- */
+typedef enum qkv_example_kind {
+    QKV_EXAMPLE_TRANSLATION, /* text and target, for qkv_loss_seq2seq() */
+    QKV_EXAMPLE_CLASS,       /* text, pair and class_id, for qkv_loss_classification() */
+    QKV_EXAMPLE_LABELS,      /* text, pair and labels, for qkv_loss_multilabel() */
+    QKV_EXAMPLE_VALUE,       /* text, pair and value, for qkv_loss_regression() */
+    QKV_EXAMPLE_TEXT,        /* text, for qkv_loss_masked_lm() */
+    QKV_EXAMPLE_DOCUMENT     /* text, for qkv_loss_language_model() */
+} qkv_example_kind;
+
+typedef struct qkv_example {
+    size_t size; /* as of options */
+    qkv_example_kind kind;
+    int32_t class_id;
+    qkv_str text, pair, target; /* pair.data NULL: one text */
+    const uint8_t *labels;      /* (n_labels), one for each class of the model: labels[k] is 1 for label k */
+    int64_t n_labels;
+    float value; /* finite */
+    int64_t
+        max_length; /* tokens; longer is cut. Translation, each side: 0 means any. Class, labels, value and text: 0 means 512,
+                           what stands around a text included. Document: the window, at least 1 */
+} qkv_example;
+
+/* Adds a text as m reads it: of qkv_model_special_tokens() a text has all but the end, which batches add. A document has its
+ * own begin and end, and is cut into windows of max_length tokens to predict; the last token of a window is the first of the
+ * next, so that each token is predicted once, and no window has tokens of two documents. What is not UTF-8 becomes U+FFFD. USAGE
+ * for NULL, a kind or value that is none, and a model that lacks tokenizers or special tokens; and as qkv_dataset_add_ids(). On an
+ * error some windows of a document may have been added. */
+QKV_API qkv_status qkv_dataset_add(qkv_dataset *d, const qkv_model *m, const qkv_example *x);
 
 /* ---- training ---- */
 typedef struct qkv_trainer_opts {
     size_t size;
-    const qkv_loss *objective;           /* NULL: translation; must outlive the trainer */
+    const qkv_loss *loss;                /* NULL: qkv_loss_seq2seq(); copied, what it points to must outlive the trainer */
     const qkv_optimizer_opts *optimizer; /* copied, and so are the batches'; NULL: all zero */
     const qkv_batch_opts *batches;       /* their seed is not used: see seed; NULL: all zero */
     qkv_schedule schedule;               /* its lr replaces the optimizer's; all zero: the optimizer's own */
@@ -172,7 +179,7 @@ typedef struct qkv_train_state {
     int64_t step;          /* updates so far, from 1 */
     uint64_t epoch;        /* passes begun, from 0 */
     int64_t batch, of;     /* batches of this epoch used so far, and in all */
-    int64_t tokens;        /* target tokens of this update that count, or what else the objective counts */
+    int64_t tokens;        /* target tokens of this update that count, or what else the loss counts */
     double loss, lr, norm; /* mean loss of a token in nats; norm of the gradients before clipping, 0 without */
     void *reserved[4];
 } qkv_train_state;

@@ -1,39 +1,14 @@
-/* language.c: a decoder alone learns which token comes next. */
+/* language.c: the log-likelihood of a text by a decoder alone. */
 #include "measure.h"
 #include "texts.h"
 
+#include <qkv/data.h>
 #include <qkv/session.h>
-#include <qkv/train.h>
 
 #include "../base/memory.h"
 #include "../base/size.h"
 
 #include <math.h>
-
-static qkv_tensor *next_token_loss(const qkv_loss *o, const qkv_model *m, qkv_tape *t, const qkv_batch *b, float smoothing)
-{
-    (void)o;
-    const qkv_transformer *x = qkv_model_transformer(m);
-    qkv_tensor *hidden = qkv_transformer_decode(x, t, b->target, b->rows, b->target_length, b->target_lengths, NULL, NULL);
-    const qkv_cross_entropy_opts opts = { .smoothing = smoothing, .ignore = QKV_IGNORED, .has_ignore = 1 };
-    return qkv_cross_entropy_with(qkv_transformer_logits(x, hidden), b->labels, &opts);
-}
-
-qkv_loss qkv_loss_language_model(void) { return (qkv_loss){ .loss = next_token_loss, .name = 0x6e657874 }; }
-
-qkv_status qkv_pairs_add_document(qkv_dataset *p, const qkv_model *m, const char *text, size_t length, int64_t context)
-{
-    if (!p || (length && !text) || context < 1)
-        return qkv__fail(QKV_USAGE, "documents: pairs, a text and a context of at least 1 token are needed");
-    qkv__reader r = { 0 };
-    qkv_status status = qkv__reader_document(&r, m, text, length);
-    for (int64_t at = 0; at + 1 < r.n && !status; at += context)
-        status = qkv_dataset_add_ids(p, NULL, 0, r.ids + at, (size_t)qkv__min(context + 1, r.n - at));
-    qkv__reader_free(&r);
-    return status;
-}
-
-/* ---- measuring ---- */
 
 /* Tokens from `from` on, each given those before it in the window that begins at `begin`. */
 static qkv_status measure_window(qkv_session *s, const int32_t *ids, int32_t *labels, int64_t begin, int64_t from, int64_t to,

@@ -1,7 +1,6 @@
 /* translate.c: text in, text out: encode, search in batches of like lengths, decode. */
 #include <qkv/task.h>
 #include <qkv/unstable/util.h>
-#include <qkv/train.h>
 
 #include "../base/arena.h"
 #include "../base/options.h"
@@ -448,19 +447,3 @@ void qkv_translations_free(qkv_translations *t)
     }
     *t = (qkv_translations){ 0 };
 }
-
-/* ---- learning ---- */
-
-static qkv_tensor *translation_loss(const qkv_loss *o, const qkv_model *m, qkv_tape *t, const qkv_batch *b, float smoothing)
-{
-    (void)o;
-    const qkv_transformer *x = qkv_model_transformer(m);
-    qkv_tensor *memory = qkv_transformer_encode(x, t, b->source, b->rows, b->source_length, b->source_lengths);
-    qkv_tensor *hidden = qkv_transformer_decode(x, t, b->target, b->rows, b->target_length, b->target_lengths, memory,
-                                                b->source_lengths);
-    const qkv_cross_entropy_opts opts = { .smoothing = smoothing, .ignore = QKV_IGNORED, .has_ignore = 1 };
-    return qkv_cross_entropy_with(qkv_transformer_logits(x, hidden), b->labels, &opts);
-}
-
-/* Its name is 0: that is what checkpoints have had from the first. */
-qkv_loss qkv_loss_seq2seq(void) { return (qkv_loss){ .loss = translation_loss }; }

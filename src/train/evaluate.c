@@ -5,8 +5,6 @@
 #include "../base/options.h"
 #include "../dist/tree.h"
 
-#include <qkv/task.h>
-
 /* What a batch adds to the mean. */
 typedef struct measured {
     double loss;
@@ -22,7 +20,7 @@ static qkv_status measure_batches(const qkv_model *m, const qkv_loss *o, const q
     qkv_batch b = { 0 };
     for (int64_t i = share.from; !status && i < share.to; i++) {
         if ((status = qkv__make_batch(o, e, i, 0, 1, seed, (uint64_t)i, &b))) break;
-        qkv_tensor *mean = o->loss(o, m, t, &b, 0);
+        qkv_tensor *mean = o->compute(o, m, t, &b, 0);
         if ((status = qkv_tape_status(t))) break;
         out[i] = (measured){ (double)qkv_tensor_item(mean), b.tokens };
         qkv_tape_reset(t);

@@ -18,8 +18,6 @@
 #include "../tensor/tape.h"
 #include "../data/pairs.h"
 
-#include <qkv/task.h>
-
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -30,8 +28,8 @@
 struct qkv_trainer {
     qkv_model *model;
     const qkv_dataset *pairs;
-    qkv_trainer_opts o;   /* its optimizer and batches are the two that follow */
-    qkv_loss translation; /* what o has where the caller gave none */
+    qkv_trainer_opts o; /* its optimizer and batches are the two that follow */
+    qkv_loss loss;      /* a copy of the caller's */
     qkv_optimizer_opts optimizer_opts;
     qkv_batch_opts batch_opts;
     bool has_schedule;
@@ -67,7 +65,7 @@ static qkv_status check_trainer_options(const qkv_model *m, const qkv_dataset *p
 {
     const qkv_config *t = qkv_transformer_options(qkv_model_transformer(m));
     if (!t || !o) return qkv__fail(QKV_USAGE, "training needs a model and options");
-    if (!o->objective && (!t->encoder_layers || !t->decoder_layers))
+    if (!o->loss && (!t->encoder_layers || !t->decoder_layers))
         return qkv__fail(QKV_USAGE, "training on pairs needs an encoder and a decoder");
     if (!qkv_dataset_size(pairs)) return qkv__fail(QKV_USAGE, "training: there are no pairs");
     if (o->update_freq < 0 || o->update_freq > 10000)
@@ -176,8 +174,8 @@ qkv_trainer *qkv_trainer_new(qkv_model *m, const qkv_dataset *pairs, const qkv_t
     *t = made;
     t->has_schedule = t->o.schedule.lr != 0;
     t->batch_opts.seed = t->o.seed;
-    t->translation = qkv_loss_seq2seq();
-    if (!t->o.objective) t->o.objective = &t->translation;
+    t->loss = t->o.loss ? *t->o.loss : qkv_loss_seq2seq();
+    t->o.loss = &t->loss;
     if (!t->o.update_freq) t->o.update_freq = 1;
     if (!start(t)) return t;
     qkv_trainer_free(t);
@@ -306,7 +304,7 @@ qkv_status qkv__trainer_settle(qkv_trainer *t) { return end_gathering(t); }
 static qkv_status learn(qkv_trainer *t, const qkv_batch *b, uint64_t pass, double share, double *loss)
 {
     qkv_tape_set_step(t->tape, pass);
-    qkv_tensor *mean = t->o.objective->loss(t->o.objective, t->model, t->tape, b, t->o.smoothing);
+    qkv_tensor *mean = t->loss.compute(&t->loss, t->model, t->tape, b, t->o.smoothing);
     qkv_tensor *scaled = share == 1 ? mean : qkv_scale(mean, (float)share);
     qkv_status status = end_gathering(t);
     if (!status) status = qkv_backward(scaled);
@@ -323,8 +321,8 @@ static qkv_status make_batches(qkv_trainer *t, int64_t n)
     qkv__node share = qkv__tree_share(n * parts, qkv_dist_rank(), qkv_dist_size());
     qkv_status status = QKV_OK;
     for (int64_t i = share.from; i < share.to && !status; i++) {
-        status = qkv__make_batch(t->o.objective, t->epoch, t->next + i / parts, i % parts, parts, t->o.seed,
-                                 t->passes + (uint64_t)i, &t->batches[i]);
+        status = qkv__make_batch(&t->loss, t->epoch, t->next + i / parts, i % parts, parts, t->o.seed, t->passes + (uint64_t)i,
+                                 &t->batches[i]);
         t->tokens[i] = t->batches[i].tokens;
     }
     return status || qkv_dist_size() == 1 ? status : qkv__share_parts(t->tokens, sizeof *t->tokens, n * parts);
@@ -535,8 +533,8 @@ static uint64_t hash_options(const qkv_trainer *t)
                                (double)t->o.clip,
                                (double)(t->o.seed >> 32),
                                (double)(t->o.seed & 0xffffffffu),
-                               (double)(t->o.objective->name >> 32),
-                               (double)(t->o.objective->name & 0xffffffffu) };
+                               (double)(t->loss.id >> 32),
+                               (double)(t->loss.id & 0xffffffffu) };
     uint64_t hash = hash_numbers((int)(sizeof numbers / sizeof *numbers), numbers);
     return t->o.micro_batches ? hash_bytes(hash, &t->o.micro_batches, sizeof t->o.micro_batches) : hash;
 }
