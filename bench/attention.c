@@ -62,7 +62,8 @@ void bench_memory(int threads, bool quick)
     for (int i = 0; i < 3; i++) {
         x[i] = qkv_variable(t, QKV_SHAPE(1, HEADS, LENGTH, DIM), NULL);
         stop_on(qkv_tape_status(t));
-        for (int64_t k = 0; k < qkv_tensor_count(x[i]); k++) qkv_tensor_data(x[i])[k] = (float)(k * 7919 % 2003) * 1e-3f - 1;
+        for (int64_t k = 0; k < qkv_tensor_count(x[i]); k++)
+            qkv_tensor_data_mut(x[i])[k] = (float)(k * 7919 % 2003) * 1e-3f - 1;
     }
     qkv_backward(qkv_sum(qkv_attention(x[0], x[1], x[2], (qkv_mask){ 0 })));
     stop_on(qkv_tape_status(t));

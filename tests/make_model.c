@@ -27,7 +27,8 @@ static qkv_model *make(const char *kind, int64_t vocabulary)
     if (strstr(kind, "scoring")) o.classes = 1;
     qkv_model *m = qkv_model_new(&o, 11);
     qkv_params *p = qkv_model_params(m);
-    for (int64_t i = 0; m && i < qkv_params_block(p); i++) qkv_params_data(p)[i] *= 1.7f;
+    for (int k = 0; k < qkv_params_size(p); k++)
+        for (int64_t i = 0; i < qkv_tensor_count(qkv_params_at(p, k)); i++) qkv_tensor_data_mut(qkv_params_at(p, k))[i] *= 1.7f;
     return m;
 }
 

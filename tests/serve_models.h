@@ -3,6 +3,7 @@
 #define QKV_TESTS_SERVE_MODELS_H
 
 #include <qkv/qkv.h>
+#include "nn/params.h"
 #include "serve/serve.h"
 
 #include <string.h>
@@ -29,8 +30,8 @@ static inline qkv_tokenizer *learn_tokens(void)
 static inline void sharpen(qkv_model *m, int64_t dim)
 {
     qkv_params *p = qkv_model_params(m);
-    for (int64_t i = 0; i < qkv_params_block(p); i++) qkv_params_data(p)[i] *= 1.7f;
-    float *end = qkv_tensor_data(qkv_params_find(p, "embed.weight")) + 2 * dim;
+    for (int64_t i = 0; i < qkv__params_block(p); i++) qkv__params_data(p)[i] *= 1.7f;
+    float *end = qkv_tensor_data_mut(qkv_params_find(p, "embed.weight")) + 2 * dim;
     for (int64_t i = 0; i < dim; i++) end[i] *= 0.3f;
 }
 

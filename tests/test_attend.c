@@ -4,6 +4,7 @@
 #include <qkv/unstable/util.h>
 
 #include "inspect/attend.h"
+#include "nn/params.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -70,7 +71,7 @@ static qkv_model *make_model_with(shape s, qkv_tokenizer *t)
         return NULL;
     }
     qkv_params *p = qkv_model_params(m);
-    for (int64_t i = 0; i < qkv_params_block(p); i++) qkv_params_data(p)[i] *= 1.7f;
+    for (int64_t i = 0; i < qkv__params_block(p); i++) qkv__params_data(p)[i] *= 1.7f;
     return m;
 }
 
@@ -640,7 +641,7 @@ static void bad_texts_and_options(void **state)
     qkv_model_free(ids);
     qkv_model_free(d);
     qkv_model_free(e);
-    for (int64_t i = 0; i < qkv_params_block(qkv_model_params(m)); i++) qkv_params_data(qkv_model_params(m))[i] = NAN;
+    for (int64_t i = 0; i < qkv__params_block(qkv_model_params(m)); i++) qkv__params_data(qkv_model_params(m))[i] = NAN;
     refused(m, "x", "y", NULL, QKV_NUMERIC, "not finite");
     refused(m, "x", NULL, NULL, QKV_NUMERIC, "");
     qkv_model_free(m);
@@ -674,11 +675,11 @@ static void no_translation(void **state)
     qkv_model *m = make_model(pair);
     qkv_params *p = qkv_model_params(m);
     qkv_tensor *embed = qkv_params_find(p, "embed.weight");
-    float *gain = qkv_tensor_data(qkv_params_find(p, "decoder.1.ffn_norm.weight")),
-          *bias = qkv_tensor_data(qkv_params_find(p, "decoder.1.ffn_norm.bias"));
+    float *gain = qkv_tensor_data_mut(qkv_params_find(p, "decoder.1.ffn_norm.weight")),
+          *bias = qkv_tensor_data_mut(qkv_params_find(p, "decoder.1.ffn_norm.bias"));
     int32_t pad = qkv_tokenizer_id(qkv_model_tokenizer(m, QKV_SIDE_SOURCE), "<pad>");
     for (int64_t i = 0; i < qkv_tensor_dim(embed, 0); i++)
-        qkv_tensor_data(embed)[i * qkv_tensor_dim(embed, 1)] = i == pad ? 0 : -1e4f;
+        qkv_tensor_data_mut(embed)[i * qkv_tensor_dim(embed, 1)] = i == pad ? 0 : -1e4f;
     for (int64_t i = 0; i < qkv_tensor_dim(embed, 1); i++) gain[i] = 0, bias[i] = i ? 0 : 1e35f; /* all other logits are -inf */
     refused(m, "x", NULL, NULL, QKV_FAILURE, "the search found no translation");
     qkv_model_free(m);

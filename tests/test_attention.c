@@ -181,7 +181,7 @@ static qkv_tensor *operand(qkv_tape *t, const float *x, int64_t b, int64_t h, in
 {
     if (!columns) return qkv_variable(t, QKV_SHAPE(b, h, n, d), x);
     qkv_tensor *y = qkv_variable(t, QKV_SHAPE(b, n, h * d), NULL);
-    exchange(qkv_tensor_data(y), x, b, h, n, d);
+    exchange(qkv_tensor_data_mut(y), x, b, h, n, d);
     return y;
 }
 
@@ -709,7 +709,7 @@ static void memory_is_linear(void **state)
     enum { T = 4096, D = 8 };
     qkv_tape *t = qkv_tape_new(NULL);
     qkv_tensor *x = qkv_variable(t, QKV_SHAPE(T, D), NULL);
-    for (int64_t i = 0; i < T * D; i++) qkv_tensor_data(x)[i] = (float)below(100) / 100;
+    for (int64_t i = 0; i < T * D; i++) qkv_tensor_data_mut(x)[i] = (float)below(100) / 100;
     assert_int_equal(qkv_backward(qkv_sum(qkv_attention(x, x, x, QKV_CAUSAL))), QKV_OK);
     assert_true(qkv_tape_peak_bytes(t) < 4 << 20);
     qkv_tape_free(t);

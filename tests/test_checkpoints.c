@@ -1,6 +1,7 @@
 /* test_checkpoints.c: the models that a training kept: how they are found, and that the engine answers with each of them. */
 #include "folder.h"
 #include "json_values.h"
+#include "nn/params.h"
 #include "serve/checkpoints.h"
 #include "serve_models.h"
 
@@ -32,8 +33,8 @@ static int make_run(void **state)
     if (make_folder(state) || mkdir(in_folder("run"), 0777)) return -1;
     for (int i = 0; i < KEPT; i++) {
         qkv_model *m = models_of[i] = make_served(MODEL_PAIR);
-        for (int64_t k = 0; k < qkv_params_block(qkv_model_params(m)); k++)
-            qkv_params_data(qkv_model_params(m))[k] *= 1 + 0.2f * (float)i;
+        for (int64_t k = 0; k < qkv__params_block(qkv_model_params(m)); k++)
+            qkv__params_data(qkv_model_params(m))[k] *= 1 + 0.2f * (float)i;
         if (qkv_model_save(m, in_folder(names[i]), NULL) || (i == 1 && qkv_model_save(m, in_folder("run"), NULL))) return -1;
     }
     mkdir(in_folder("run/step-x"), 0777);

@@ -1,6 +1,7 @@
 /* test_classify.c: pooling and the classifier against plain numbers in double; labels in files; texts to classes and vectors:
  * the same bits whatever lies beside them. */
 #include <qkv/qkv.h>
+#include "nn/params.h"
 #include "report/results.h"
 
 #include <math.h>
@@ -105,8 +106,8 @@ static void begin(setup *s, qkv_pooling how)
     qkv_tensor *weight = qkv_params_find(s->params, "classifier.weight"), *bias = qkv_params_find(s->params, "classifier.bias");
     assert_int_equal(!query, how != QKV_POOLING_ATTENTION);
     for (int d = 0; query && d < DIM; d++) assert_true(qkv_tensor_data(query)[d] == 0); /* it starts as the mean */
-    if (query) lcg_fill(qkv_tensor_data(query), DIM);
-    lcg_fill(qkv_tensor_data(bias), CLASSES);
+    if (query) lcg_fill(qkv_tensor_data_mut(query), DIM);
+    lcg_fill(qkv_tensor_data_mut(bias), CLASSES);
     if (query) copy_out(s->x.query, qkv_tensor_data(query), DIM);
     copy_out(s->x.weight, qkv_tensor_data(weight), CLASSES * DIM);
     copy_out(s->x.bias, qkv_tensor_data(bias), CLASSES);
@@ -236,7 +237,7 @@ static void rows_alone_and_together(void **state)
         qkv_params *p = qkv_params_new(3);
         const qkv_transformer *m = qkv_transformer_new(p, &o);
         qkv_tensor *query = qkv_params_find(p, "pool.weight");
-        if (query) lcg_fill(qkv_tensor_data(query), WIDE);
+        if (query) lcg_fill(qkv_tensor_data_mut(query), WIDE);
         float together[ROWS * CLASSES], other[ROWS * CLASSES];
         qkv_set_num_threads(1);
         logits_of(m, ids, ROWS, LONGEST, of_rows, together);
@@ -289,7 +290,7 @@ static qkv_model *word_model(const qkv_config *o)
         return NULL;
     }
     qkv_params *p = qkv_model_params(m);
-    for (int64_t i = 0; i < qkv_params_block(p); i++) qkv_params_data(p)[i] *= 2; /* opinions */
+    for (int64_t i = 0; i < qkv__params_block(p); i++) qkv__params_data(p)[i] *= 2; /* opinions */
     return m;
 }
 
@@ -529,7 +530,7 @@ static void the_first_batch_that_fails(void **state)
     qkv_params *p = qkv_model_params(m);
     qkv_tensor *table = qkv_params_find(p, "embed.weight");
     assert_non_null(table);
-    qkv_tensor_data(table)[word_id(m, "w19") * 16] = NAN;
+    qkv_tensor_data_mut(table)[word_id(m, "w19") * 16] = NAN;
     for (int threads = 1; threads <= 4; threads++) {
         qkv_set_num_threads(threads);
         assert_int_equal(qkv_classify(m, &(qkv_texts){ .texts = many, .n = MANY }, NULL, &found), QKV_NUMERIC);
@@ -641,7 +642,7 @@ static void classify_refuses(void **state)
     assert_int_equal(qkv_classify(m, &(qkv_texts){ .texts = (const char *[]){ NULL }, .n = 1 }, NULL, &found), QKV_USAGE);
     assert_int_equal(qkv_classify(m, &one, &(qkv_encoder_opts){ .max_length = -1 }, &found), QKV_USAGE);
     assert_int_equal(found.n, 0);
-    qkv_tensor_data(qkv_params_find(qkv_model_params(m), "classifier.bias"))[1] = NAN;
+    qkv_tensor_data_mut(qkv_params_find(qkv_model_params(m), "classifier.bias"))[1] = NAN;
     assert_int_equal(qkv_classify(m, &one, NULL, &found), QKV_NUMERIC);
     assert_int_equal(found.n, 0);
     qkv_matrix_free(&found);
@@ -696,7 +697,7 @@ static void a_vector_of_zeros_stays(void **state)
     (void)state;
     qkv_model *m = word_model(&reader);
     qkv_params *p = qkv_model_params(m);
-    memset(qkv_params_data(p), 0, sizeof(float) * (size_t)qkv_params_block(p));
+    memset(qkv__params_data(p), 0, sizeof(float) * (size_t)qkv__params_block(p));
     qkv_matrix found = { 0 };
     const qkv_embed_opts o = { .normalized = 1 };
     assert_int_equal(qkv_embed(m, &(qkv_texts){ .texts = texts, .n = 1 }, &o, &found), QKV_OK);

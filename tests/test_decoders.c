@@ -17,6 +17,7 @@
 #include "folder.h"
 #include "io/safetensors.h"
 #include "model/family.h"
+#include "nn/params.h"
 
 enum { BATCH = 2, MOST = 4096 };
 
@@ -176,7 +177,7 @@ static void gradients_are_pytorchs(void **state)
         qkv_model *model = load(golden_folder(models[i].name));
         const qkv_transformer *m = qkv_model_transformer(model);
         qkv_params *p = qkv_model_params(model);
-        assert_int_equal(qkv_params_materialize(p), QKV_OK);
+        assert_int_equal(qkv__params_materialize(p), QKV_OK);
         open_golden(models[i].name);
         int64_t length = ids_of("ids", ids) / BATCH;
         qkv_tape *t = qkv_tape_new(NULL);
@@ -273,8 +274,8 @@ static void files_written_again(void **state)
     if (a->member != 0 && a->member != b->member) fail_msg("%s: %s differs", models[i].name, #member);
 #include <qkv/transformer.def>
         qkv_params *p = qkv_model_params(m), *q = qkv_model_params(again);
-        assert_int_equal(qkv_params_materialize(p) || qkv_params_materialize(q), QKV_OK);
-        assert_memory_equal(qkv_params_data(p), qkv_params_data(q), sizeof(float) * (size_t)qkv_params_block(p));
+        assert_int_equal(qkv__params_materialize(p) || qkv__params_materialize(q), QKV_OK);
+        assert_memory_equal(qkv__params_data(p), qkv__params_data(q), sizeof(float) * (size_t)qkv__params_block(p));
         qkv_model_free(again);
         qkv_model_free(m);
     }

@@ -1,5 +1,6 @@
 /* test_describe.c: what is known of a model, as lines and as JSON; and one model out of several. */
 #include <qkv/qkv.h>
+#include "nn/params.h"
 #include "report/average.h"
 #include "report/results.h"
 
@@ -89,9 +90,9 @@ static void means_of_models(void **state)
     const char *const two[] = { in_folder("a"), in_folder("b") }, *const other[] = { two[0], in_folder("c") };
     qkv_model *a = qkv_model_load(two[0], NULL), *b = qkv_model_load(two[1], NULL), *mean = qkv_model_average(two, 2);
     assert_non_null(mean);
-    const float *x = qkv_params_data(qkv_model_params(a)), *y = qkv_params_data(qkv_model_params(b)),
-                *z = qkv_params_data(qkv_model_params(mean));
-    for (int64_t i = 0; i < qkv_params_block(qkv_model_params(a)); i++)
+    const float *x = qkv__params_data(qkv_model_params(a)), *y = qkv__params_data(qkv_model_params(b)),
+                *z = qkv__params_data(qkv_model_params(mean));
+    for (int64_t i = 0; i < qkv__params_block(qkv_model_params(a)); i++)
         assert_true(z[i] == (float)(((double)x[i] + (double)y[i]) / 2));
     qkv_model_free(a), qkv_model_free(b), qkv_model_free(mean);
     assert_null(qkv_model_average(other, 2));

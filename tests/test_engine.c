@@ -19,7 +19,7 @@ static qkv__engine *engines[MODEL_KINDS];
 static void scale_end(float by)
 {
     enum { END = 2, DIM = 16 };
-    float *end = qkv_tensor_data(qkv_params_find(qkv_model_params(made[MODEL_PAIR]), "embed.weight")) + END * DIM;
+    float *end = qkv_tensor_data_mut(qkv_params_find(qkv_model_params(made[MODEL_PAIR]), "embed.weight")) + END * DIM;
     for (int i = 0; i < DIM; i++) end[i] *= by;
 }
 

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "failing.h"
+#include "nn/params.h"
 
 static const char *const corpus[] = {
     "the cat sat on the mat", "I love you", "you love the cat",    "我爱你",
@@ -58,8 +59,8 @@ static qkv_model *make_model_of(qkv_token_kind kind, qkv_position_kind positions
         return NULL;
     }
     qkv_params *p = qkv_model_params(m);
-    for (int64_t i = 0; i < qkv_params_block(p); i++) qkv_params_data(p)[i] *= 1.7f;
-    float *end = qkv_tensor_data(qkv_params_find(p, "embed.weight")) + END * o.dim;
+    for (int64_t i = 0; i < qkv__params_block(p); i++) qkv__params_data(p)[i] *= 1.7f;
+    float *end = qkv_tensor_data_mut(qkv_params_find(p, "embed.weight")) + END * o.dim;
     for (int64_t i = 0; i < o.dim; i++) end[i] *= 0.3f; /* and does not end at once */
     return m;
 }
@@ -504,7 +505,7 @@ static void bad_models_and_options(void **state)
             "stop string 1 is not UTF-8");
     assert_int_equal(qkv_generate(m, "a\xFFz", 3, NULL, NULL, NULL, &g), QKV_FORMAT);
     assert_non_null(strstr(qkv_error(), "byte 2"));
-    float *weights = qkv_tensor_data(qkv_params_find(qkv_model_params(m), "embed.weight"));
+    float *weights = qkv_tensor_data_mut(qkv_params_find(qkv_model_params(m), "embed.weight"));
     weights[START * 16] = NAN;
     refused(m, QKV_NUMERIC, NULL, "not finite");
     qkv_generated_free(&g);

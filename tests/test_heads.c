@@ -17,6 +17,7 @@
 #include "failing.h"
 #include "folder.h"
 #include "io/safetensors.h"
+#include "nn/params.h"
 
 enum { DIM = 16 };
 
@@ -45,7 +46,7 @@ static void set_weight(const qkv_model *m, const char *name, float value)
 {
     qkv_tensor *w = qkv_params_find(qkv_model_params(m), name);
     if (!w) fail_msg("there is no weight %s", name);
-    for (int64_t i = 0; i < qkv_tensor_count(w); i++) qkv_tensor_data(w)[i] = value;
+    for (int64_t i = 0; i < qkv_tensor_count(w); i++) qkv_tensor_data_mut(w)[i] = value;
 }
 
 /* A model whose hidden state of a token is its row of the table, normalised: attention and feed-forward add nothing. */
@@ -56,7 +57,7 @@ static qkv_model *load_plain(const char *name)
                                            "encoder.0.ffn.out.weight",  "encoder.0.ffn.out.bias",   "encoder.0.ffn_norm.bias" };
     static const char *const one[] = { "encoder.embed_norm.weight", "encoder.0.self_norm.weight", "encoder.0.ffn_norm.weight" };
     qkv_model *m = load_golden(name);
-    assert_int_equal(qkv_params_materialize(qkv_model_params(m)), QKV_OK);
+    assert_int_equal(qkv__params_materialize(qkv_model_params(m)), QKV_OK);
     for (size_t i = 0; i < sizeof nothing / sizeof *nothing; i++) set_weight(m, nothing[i], 0);
     for (size_t i = 0; i < sizeof one / sizeof *one; i++) set_weight(m, one[i], 1);
     set_weight(m, "embed.weight", 0);
@@ -65,7 +66,7 @@ static qkv_model *load_plain(const char *name)
 
 static float *row(const qkv_model *m, const char *name, int64_t i)
 {
-    return qkv_tensor_data(qkv_params_find(qkv_model_params(m), name)) + i * DIM;
+    return qkv_tensor_data_mut(qkv_params_find(qkv_model_params(m), name)) + i * DIM;
 }
 
 /* ---- labels ---- */

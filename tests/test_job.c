@@ -5,6 +5,7 @@
 #include "recipe/job.h"
 
 #include "../src/train/plan.h"
+#include "nn/params.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -250,13 +251,13 @@ static void a_plan_changes_no_weight(void **state)
     qkv_dataset *p = qkv_dataset_new();
     const int32_t ids[] = { 3, 4, 5, 6 };
     for (int i = 0; i < 30; i++) assert_int_equal(qkv_dataset_add_ids(p, ids, 4, ids, 4), QKV_OK);
-    size_t bytes = sizeof(float) * (size_t)qkv_params_block(qkv_model_params(m));
+    size_t bytes = sizeof(float) * (size_t)qkv__params_block(qkv_model_params(m));
     float *before = malloc(bytes);
-    memcpy(before, qkv_params_data(qkv_model_params(m)), bytes);
+    memcpy(before, qkv__params_data(qkv_model_params(m)), bytes);
     qkv_train_opts o = { .minutes = 0.005, .trainer = &(qkv_trainer_opts){ .clip = 1 } };
     qkv_run_plan short_one, long_one;
     assert_int_equal(qkv_train_plan(m, p, &o, 0, &short_one), QKV_OK);
-    assert_memory_equal(before, qkv_params_data(qkv_model_params(m)), bytes);
+    assert_memory_equal(before, qkv__params_data(qkv_model_params(m)), bytes);
     o.minutes = 50;
     assert_int_equal(qkv_train_plan(m, p, &o, 0, &long_one), QKV_OK);
     assert_true(short_one.steps >= 1 && long_one.steps > 50 * short_one.steps);

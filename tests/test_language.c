@@ -1,6 +1,7 @@
 /* test_language.c: documents in windows, masked words, surprise; and trainings of every loss: the same bytes at any thread
  * count and after any stop. */
 #include <qkv/qkv.h>
+#include "nn/params.h"
 #include "report/results.h"
 
 #include <math.h>
@@ -59,7 +60,7 @@ static qkv_model *word_model(const qkv_config *o)
         return NULL;
     }
     qkv_params *p = qkv_model_params(m);
-    for (int64_t i = 0; i < qkv_params_block(p); i++) qkv_params_data(p)[i] *= 2; /* opinions */
+    for (int64_t i = 0; i < qkv__params_block(p); i++) qkv__params_data(p)[i] *= 2; /* opinions */
     return m;
 }
 
@@ -256,7 +257,7 @@ static void measuring_refuses(void **state)
     assert_int_equal(sum.tokens, 7);
     assert_int_equal(qkv_log_likelihood(m, "w1 \xff", 4, 4, 0, &sum), QKV_OK);
     assert_int_equal(sum.tokens, 10);
-    qkv_tensor_data(qkv_params_find(qkv_model_params(m), "embed.weight"))[3] = NAN;
+    qkv_tensor_data_mut(qkv_params_find(qkv_model_params(m), "embed.weight"))[3] = NAN;
     assert_int_equal(qkv_log_likelihood(m, "w1", 2, 4, 0, &sum), QKV_NUMERIC);
     assert_int_equal(sum.tokens, 10);
     qkv_dataset *p = qkv_dataset_new();

@@ -1,6 +1,7 @@
 /* test_length_penalty.c: a model's own length penalty, in its folder and in its translations; and the one that fits a text. */
 #include <qkv/task.h>
 #include <qkv/unstable/util.h>
+#include "nn/params.h"
 #include "recipe/fit_length.h"
 
 #include <math.h>
@@ -46,8 +47,8 @@ static qkv_model *make_model(void)
     qkv_model *m = t ? qkv_model_new(&o, 3) : NULL;
     if (!m || qkv_model_set_tokenizers(m, t, NULL)) return qkv_model_free(m), qkv_tokenizer_free(t), NULL;
     qkv_params *p = qkv_model_params(m);
-    for (int64_t i = 0; i < qkv_params_block(p); i++) qkv_params_data(p)[i] *= 1.7f;
-    float *row = qkv_tensor_data(qkv_params_find(p, "embed.weight")) + (int64_t)qkv_tokenizer_id(t, QKV_SPECIAL_END) * 16;
+    for (int64_t i = 0; i < qkv__params_block(p); i++) qkv__params_data(p)[i] *= 1.7f;
+    float *row = qkv_tensor_data_mut(qkv_params_find(p, "embed.weight")) + (int64_t)qkv_tokenizer_id(t, QKV_SPECIAL_END) * 16;
     for (int i = 0; i < 16; i++) row[i] *= 2.4f;
     return m;
 }

@@ -18,6 +18,7 @@
 
 #include "failing.h"
 #include "io/safetensors.h"
+#include "nn/params.h"
 
 static const qkv_config tiny = { .size = sizeof(qkv_config),
                                  .vocabulary = 11,
@@ -141,8 +142,8 @@ static void round_trip(void **state)
         if (!m) fail_msg("%s", qkv_error());
         assert_memory_equal(qkv_transformer_options(qkv_model_transformer(m)), all[i], sizeof tiny);
         qkv_params *p = qkv_model_params(first), *q = qkv_model_params(m);
-        assert_int_equal(qkv_params_block(p), qkv_params_block(q));
-        assert_memory_equal(qkv_params_data(p), qkv_params_data(q), sizeof(float) * (size_t)qkv_params_block(p));
+        assert_int_equal(qkv__params_block(p), qkv__params_block(q));
+        assert_memory_equal(qkv__params_data(p), qkv__params_data(q), sizeof(float) * (size_t)qkv__params_block(p));
         qkv_model_free(first);
         qkv_model_free(m);
     }
@@ -420,18 +421,18 @@ static void values_that_are_not_saved(void **state)
     save(&tiny);
     qkv_model *m = qkv_model_new(&tiny, 8);
     qkv_params *p = qkv_model_params(m);
-    const qkv_tensor *last = qkv_params_at(p, qkv_params_size(p) - 1);
+    qkv_tensor *last = qkv_params_at(p, qkv_params_size(p) - 1);
     use_failing_files(0); /* none may be called */
     for (int64_t k = 0; k < qkv_tensor_count(last); k++) {
         float was = qkv_tensor_data(last)[k];
-        qkv_tensor_data(last)[k] = values[k % 3];
+        qkv_tensor_data_mut(last)[k] = values[k % 3];
         assert_int_equal(qkv_model_save(m, folder, NULL), QKV_NUMERIC);
         assert_non_null(strstr(qkv_error(), qkv_params_name(p, qkv_params_size(p) - 1)));
-        qkv_tensor_data(last)[k] = was;
+        qkv_tensor_data_mut(last)[k] = was;
     }
     assert_false(failing.failed);
     qkv__set_files(NULL);
-    qkv_tensor_data(last)[0] = FLT_MAX;
+    qkv_tensor_data_mut(last)[0] = FLT_MAX;
     assert_int_equal(qkv_model_save(m, folder, NULL), QKV_OK);
     qkv_model_free(m);
 }
@@ -477,7 +478,7 @@ static void files_that_change(void **state)
         if (how == 4) assert_int_equal(unlink(file), 0);
         assert_int_equal(qkv_model_check_files(m), QKV_IO);
         assert_non_null(strstr(qkv_error(), "model.safetensors: the file has changed"));
-        if (how != 1) assert_int_equal(qkv_params_materialize(qkv_model_params(m)), QKV_OK);
+        if (how != 1) assert_int_equal(qkv__params_materialize(qkv_model_params(m)), QKV_OK);
         if (how != 1) assert_int_equal(qkv_model_check_files(m), QKV_OK);
         qkv_model_free(m);
     }
@@ -514,6 +515,31 @@ static void models_in_memory(void **state)
         qkv_model_free(mapped);
         qkv_model_free(copy);
     }
+}
+
+/* Mapped weights are read only; a model loaded as float32 has its own, which can be changed, saved and trained. */
+static void models_to_change(void **state)
+{
+    (void)state;
+    save(&tiny);
+    qkv_model *mapped = qkv_model_load(folder, NULL);
+    qkv_model *own = qkv_model_load(folder, &QKV_OPTS(qkv_load_opts, .dtype = QKV_DTYPE_F32));
+    assert_true(mapped && own);
+    for (int i = 0; i < qkv_params_size(qkv_model_params(own)); i++) {
+        qkv_tensor *w = qkv_params_at(qkv_model_params(mapped), i), *x = qkv_params_at(qkv_model_params(own), i);
+        assert_null(qkv_tensor_data_mut(w));
+        assert_null(qkv_tensor_grad(w));
+        assert_ptr_equal(qkv_tensor_data_mut(x), qkv_tensor_data(x));
+        assert_non_null(qkv_tensor_grad(x));
+        assert_memory_equal(qkv_tensor_data(w), qkv_tensor_data(x), sizeof(float) * (size_t)qkv_tensor_count(x));
+    }
+    qkv_optimizer *o = qkv_optimizer_new(qkv_model_params(mapped), NULL);
+    assert_non_null(o);
+    assert_non_null(qkv_tensor_data_mut(qkv_params_at(qkv_model_params(mapped), 0)));
+    assert_null(qkv_tensor_data_mut(NULL));
+    qkv_optimizer_free(o);
+    qkv_model_free(mapped);
+    qkv_model_free(own);
 }
 
 /* ---- schedules ---- */
@@ -615,6 +641,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(pipes_for_files, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(files_that_change, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(models_in_memory, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(models_to_change, make_folder, remove_folder),
         cmocka_unit_test(schedules),
         cmocka_unit_test(bad_schedules),
     };

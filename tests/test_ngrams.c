@@ -34,7 +34,7 @@ static qkv_model *counted_model(double overlap)
     assert_non_null(m);
     const qkv_transformer *x = qkv_model_transformer(m);
     lcg_state = 5;
-    lcg_fill(qkv_tensor_data(x->classifier.weight), CLASSES * 8); /* which begins as 0 */
+    lcg_fill(qkv_tensor_data_mut(x->classifier.weight), CLASSES * 8); /* which begins as 0 */
     qkv__ngrams_clear(x);
     for (int i = 0; i < TEXTS; i++) assert_int_equal(qkv__ngrams_count(x, texts[i], LENGTH, classes[i]), QKV_OK);
     qkv__ngrams_finish(x, overlap);

@@ -27,14 +27,14 @@ static void fill_weights(qkv_params *p)
 {
     lcg_state = 1;
     for (int i = 0; i < qkv_params_size(p); i++)
-        lcg_fill(qkv_tensor_data(qkv_params_at(p, i)), qkv_tensor_count(qkv_params_at(p, i)));
+        lcg_fill(qkv_tensor_data_mut(qkv_params_at(p, i)), qkv_tensor_count(qkv_params_at(p, i)));
 }
 
 static qkv_tensor *random_variable(qkv_tape *t, int64_t a, int64_t b, int64_t c)
 {
     qkv_tensor *x = qkv_variable(t, QKV_SHAPE(a, b, c), NULL);
     assert_non_null(x);
-    lcg_fill(qkv_tensor_data(x), qkv_tensor_count(x));
+    lcg_fill(qkv_tensor_data_mut(x), qkv_tensor_count(x));
     return x;
 }
 
@@ -313,7 +313,7 @@ static void the_line(void **state)
     const float xs[] = { 0, 1, 2, 3, 4 }, ys[] = { 1, 3, 5, 7, 9 };
     qkv_params *p = qkv_params_new(1);
     qkv_linear l = qkv_linear_new(p, "line", 1, 1);
-    qkv_tensor_data(l.weight)[0] = 0;
+    qkv_tensor_data_mut(l.weight)[0] = 0;
     qkv_optimizer *o = qkv_optimizer_new(p, &(qkv_optimizer_opts){ .rule = QKV_OPTIMIZER_SGD, .lr = 0.01f });
     qkv_tape *t = qkv_tape_new(NULL);
     for (int step = 0; step <= 80; step++) {

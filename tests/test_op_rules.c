@@ -172,7 +172,7 @@ enum { MANY = 100000 };
 static qkv_tensor *ones(void)
 {
     qkv_tensor *x = qkv_variable(t, QKV_SHAPE(MANY), NULL);
-    for (int i = 0; i < MANY; i++) qkv_tensor_data(x)[i] = 1;
+    for (int i = 0; i < MANY; i++) qkv_tensor_data_mut(x)[i] = 1;
     return x;
 }
 
@@ -425,7 +425,7 @@ static void long_sums_stay_exact(void **state)
     (void)state;
     enum { N = 1 << 20 };
     qkv_tensor *x = qkv_variable(t, QKV_SHAPE(N), NULL);
-    for (int i = 0; i < N; i++) qkv_tensor_data(x)[i] = 0.1f;
+    for (int i = 0; i < N; i++) qkv_tensor_data_mut(x)[i] = 0.1f;
     near(qkv_tensor_item(qkv_mean(x)), (double)0.1f, 2e-7);
     near(qkv_tensor_item(qkv_sum_dim(x, 0)), (double)0.1f * N, 0.2);
     near(qkv_tensor_item(qkv_mse(x, qkv_scale(x, 3))), 4 * (double)0.1f * (double)0.1f, 1e-7);
@@ -474,7 +474,7 @@ typedef struct operands {
 static qkv_tensor *waves(int ndim, const int64_t *shape, float speed)
 {
     qkv_tensor *x = qkv_variable(t, ndim, shape, NULL);
-    for (int64_t i = 0; i < qkv_tensor_count(x); i++) qkv_tensor_data(x)[i] = sinf((float)i * speed);
+    for (int64_t i = 0; i < qkv_tensor_count(x); i++) qkv_tensor_data_mut(x)[i] = sinf((float)i * speed);
     return x;
 }
 
@@ -529,8 +529,8 @@ static void additive_hidden_keys(void **state)
 {
     (void)state;
     operands o = some_operands(3, 5);
-    for (int64_t i = 0; i < 2 * 5 * 4; i++) qkv_tensor_data(o.v)[i] = NAN; /* all of the first sequence */
-    for (int64_t i = 0; i < 2 * 5 * 3; i++) qkv_tensor_data(o.k)[i] = NAN;
+    for (int64_t i = 0; i < 2 * 5 * 4; i++) qkv_tensor_data_mut(o.v)[i] = NAN; /* all of the first sequence */
+    for (int64_t i = 0; i < 2 * 5 * 3; i++) qkv_tensor_data_mut(o.k)[i] = NAN;
     qkv_tensor *y = qkv_additive_attention(o.q, o.k, o.w, o.v, (qkv_mask){ .key_lengths = (int32_t[]){ 0, 5 } }, NULL);
     for (int64_t i = 0; i < 2 * 3 * 4; i++)
         assert_true(qkv_tensor_data(y)[i] == 0 && isfinite(qkv_tensor_data(y)[2 * 3 * 4 + i]));
@@ -546,7 +546,7 @@ static void additive_dropout(void **state)
 {
     (void)state;
     operands o = some_operands(200, 50);
-    for (int64_t i = 0; i < qkv_tensor_count(o.v); i++) qkv_tensor_data(o.v)[i] = 1;
+    for (int64_t i = 0; i < qkv_tensor_count(o.v); i++) qkv_tensor_data_mut(o.v)[i] = 1;
     qkv_attention_opts opts = { .dropout = 0.4f };
     qkv_tensor *y = qkv_additive_attention(o.q, o.k, o.w, o.v, QKV_NO_MASK, &opts);
     qkv_tensor *again = qkv_additive_attention(o.q, o.k, o.w, o.v, QKV_NO_MASK, &opts);
@@ -559,7 +559,7 @@ static void additive_dropout(void **state)
     qkv_tape_reset(t);
     qkv_tape_set_step(t, 0);
     o = some_operands(200, 50);
-    for (int64_t i = 0; i < qkv_tensor_count(o.v); i++) qkv_tensor_data(o.v)[i] = 1;
+    for (int64_t i = 0; i < qkv_tensor_count(o.v); i++) qkv_tensor_data_mut(o.v)[i] = 1;
     y = qkv_additive_attention(o.q, o.k, o.w, o.v, QKV_NO_MASK, &opts);
     assert_memory_equal(qkv_tensor_data(y), first, bytes); /* the same step, the same bits */
     free(first);

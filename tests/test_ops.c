@@ -33,7 +33,7 @@ static qkv_tape *tape_in_use;
 static qkv_tensor *like(const qkv_tensor *x)
 {
     qkv_tensor *y = x ? qkv_constant(tape_in_use, qkv_tensor_ndim(x), qkv_tensor_shape(x), NULL) : NULL;
-    if (y) lcg(99, qkv_tensor_data(y), qkv_tensor_count(y));
+    if (y) lcg(99, qkv_tensor_data_mut(y), qkv_tensor_count(y));
     return y;
 }
 
@@ -177,7 +177,7 @@ static qkv_tensor *run(const op *f, const shape *in, const outcome *o, qkv_tape 
 static qkv_tensor *weights_for(qkv_tape *t, const qkv_tensor *y)
 {
     qkv_tensor *w = qkv_constant(t, qkv_tensor_ndim(y), qkv_tensor_shape(y), NULL);
-    lcg(777, qkv_tensor_data(w), qkv_tensor_count(w));
+    lcg(777, qkv_tensor_data_mut(w), qkv_tensor_count(w));
     return w;
 }
 

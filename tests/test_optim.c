@@ -7,6 +7,7 @@
 
 #include "failing.h"
 #include "lcg.h"
+#include "nn/params.h"
 #include "train/optimizer.h"
 
 #include <qkv/qkv.h>
@@ -31,11 +32,11 @@ static void equals_pytorch_after_100_steps(void **state)
         qkv_optimizer *o = qkv_optimizer_new(p, &golden[c].opts);
         assert_non_null(o);
         lcg_state = 1;
-        lcg_fill(qkv_tensor_data(matrix), 6);
-        lcg_fill(qkv_tensor_data(vector), 3);
+        lcg_fill(qkv_tensor_data_mut(matrix), 6);
+        lcg_fill(qkv_tensor_data_mut(vector), 3);
         for (int step = 0; step < 100; step++) {
-            lcg_fill(qkv_tensor_grad(matrix), 6);
-            lcg_fill(qkv_tensor_grad(vector), 3);
+            lcg_fill(matrix->grad, 6);
+            lcg_fill(vector->grad, 3);
             assert_int_equal(qkv_optimizer_step(o), QKV_OK);
         }
         assert_int_equal(qkv_optimizer_steps(o), 100);
@@ -44,7 +45,7 @@ static void equals_pytorch_after_100_steps(void **state)
             if (!(fabs((double)ours - golden[c].after[i]) <= 1e-6))
                 fail_msg("case %zu, weight %d: %.9g, PyTorch has %.9g", c, i, (double)ours, golden[c].after[i]);
         }
-        for (int64_t i = 0; i < qkv_params_block(p); i++) assert_true(qkv_params_grad(p)[i] == 0);
+        for (int64_t i = 0; i < qkv__params_block(p); i++) assert_true(qkv__params_grad(p)[i] == 0);
         qkv_optimizer_free(o);
         qkv_params_free(p);
     }
@@ -64,13 +65,13 @@ static void many_tasks_and_padding(void **state)
         /* eps is a true zero: 0 / 0 in the zeros between weights would be NaN */
         qkv_optimizer *o = qkv_optimizer_new(p, &(qkv_optimizer_opts){ .rule = QKV_OPTIMIZER_ADAM, .eps = -1 });
         for (int step = 0; step < 3; step++) {
-            for (int i = 0; i < 5; i++) qkv_params_grad(p)[i] = 1;
-            for (int i = 0; i < N; i++) qkv_tensor_grad(w)[i] = (float)(i % 101 + 1);
+            for (int i = 0; i < 5; i++) qkv__params_grad(p)[i] = 1;
+            for (int i = 0; i < N; i++) w->grad[i] = (float)(i % 101 + 1);
             assert_int_equal(qkv_optimizer_step(o), QKV_OK);
         }
         if (threads == 1) memcpy(one, qkv_tensor_data(w), N * sizeof *one);
         else assert_memory_equal(one, qkv_tensor_data(w), N * sizeof *one);
-        for (int i = 5; i < 16; i++) assert_true(qkv_params_data(p)[i] == 0);
+        for (int i = 5; i < 16; i++) assert_true(qkv__params_data(p)[i] == 0);
         qkv_optimizer_free(o);
         qkv_params_free(p);
     }
@@ -98,7 +99,7 @@ static void every_weight_is_updated_once(void **state)
         qkv_tensor *w = qkv_params_add(p, "w", QKV_SHAPE(3, N / 3), QKV_INIT_ONE, 0);
         qkv_optimizer *o = qkv_optimizer_new(p, &rules[r]);
         for (int step = 0; step < 3; step++) {
-            for (int i = 0; i < N; i++) qkv_tensor_grad(w)[i] = 0.5f;
+            for (int i = 0; i < N; i++) w->grad[i] = 0.5f;
             assert_int_equal(qkv_optimizer_step(o), QKV_OK);
         }
         assert_true(qkv_tensor_data(w)[0] < 1);
@@ -115,21 +116,21 @@ static void a_state_that_is_lost(void **state)
     (void)state;
     enum { N = 40000, AT = 20000 }; /* in the second task */
     qkv_params *p = qkv_params_new(1);
-    const qkv_tensor *first = qkv_params_add(p, "first", QKV_SHAPE(5), QKV_INIT_ZERO, 0);
-    const qkv_tensor *second = qkv_params_add(p, "second", QKV_SHAPE(N), QKV_INIT_ZERO, 0);
+    qkv_tensor *first = qkv_params_add(p, "first", QKV_SHAPE(5), QKV_INIT_ZERO, 0);
+    qkv_tensor *second = qkv_params_add(p, "second", QKV_SHAPE(N), QKV_INIT_ZERO, 0);
     qkv_optimizer *o = qkv_optimizer_new(p, &(qkv_optimizer_opts){ .rule = QKV_OPTIMIZER_ADAM });
     assert_int_equal(qkv__optimizer_lost(o), -1);
-    for (int i = 0; i < N; i++) qkv_tensor_grad(second)[i] = 1;
+    for (int i = 0; i < N; i++) second->grad[i] = 1;
     assert_int_equal(qkv_optimizer_step(o), QKV_OK);
     assert_int_equal(qkv__optimizer_lost(o), -1);
-    qkv_tensor_grad(second)[AT] = 1e30f;
+    second->grad[AT] = 1e30f;
     assert_int_equal(qkv_optimizer_step(o), QKV_OK);
     assert_true(isfinite(qkv_tensor_data(second)[AT]));
-    int64_t at = qkv__optimizer_lost(o), start = qkv_tensor_data(second) - qkv_params_data(p);
+    int64_t at = qkv__optimizer_lost(o), start = qkv_tensor_data(second) - qkv__params_data(p);
     assert_true(at > start && at <= start + AT);
-    qkv_tensor_data(first)[4] = NAN;
+    qkv_tensor_data_mut(first)[4] = NAN;
     assert_int_equal(qkv_optimizer_step(o), QKV_OK);
-    assert_int_equal(qkv__optimizer_lost(o), qkv_tensor_data(first) - qkv_params_data(p));
+    assert_int_equal(qkv__optimizer_lost(o), qkv_tensor_data(first) - qkv__params_data(p));
     qkv_optimizer_free(o);
     qkv_params_free(p);
 }
@@ -166,14 +167,14 @@ static void refuses(void **state)
     }
     qkv_optimizer *o = qkv_optimizer_new(p, NULL);
     assert_true(qkv_optimizer_lr(o) == 0.01f);
-    qkv_params_grad(p)[0] = 1;
+    qkv__params_grad(p)[0] = 1;
     for (int i = 0; i < 3; i++) {
         qkv_optimizer_set_lr(o, (const float[]){ NAN, INFINITY, -1 }[i]);
         assert_int_equal(qkv_optimizer_step(o), QKV_USAGE);
     }
     qkv_optimizer_set_lr(o, 0);
     assert_int_equal(qkv_optimizer_step(o), QKV_OK);
-    assert_true(qkv_params_data(p)[0] == 1);
+    assert_true(qkv__params_data(p)[0] == 1);
     qkv_params_add(p, "later", QKV_SHAPE(2), QKV_INIT_ONE, 0);
     assert_int_equal(qkv_optimizer_step(o), QKV_USAGE);
     assert_int_equal(qkv_optimizer_steps(o), 1);

@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include "failing.h"
+#include "nn/params.h"
 
 #include <qkv/qkv.h>
 
@@ -72,8 +73,8 @@ static void growing_keeps_values(void **state)
         assert_non_null(w[i]);
         assert_non_null(qkv_tensor_data(w[i]));
         for (int j = 0; j < i; j++) {
-            qkv_tensor_data(w[i])[j] = (float)(1000 * i + j);
-            qkv_tensor_grad(w[i])[j] = (float)(-1000 * i - j);
+            qkv_tensor_data_mut(w[i])[j] = (float)(1000 * i + j);
+            w[i]->grad[j] = (float)(-1000 * i - j);
         }
         count += i;
     }
@@ -84,17 +85,17 @@ static void growing_keeps_values(void **state)
         assert_ptr_equal(qkv_params_at(p, i), w[i]);
         assert_ptr_equal(qkv_params_find(p, qkv_params_name(p, i)), w[i]);
         assert_int_equal((uintptr_t)qkv_tensor_data(w[i]) % 64, 0);
-        assert_int_equal(qkv_tensor_data(w[i]) - qkv_params_data(p), qkv_tensor_grad(w[i]) - qkv_params_grad(p));
+        assert_int_equal(qkv_tensor_data(w[i]) - qkv__params_data(p), qkv_tensor_grad(w[i]) - qkv__params_grad(p));
         for (int j = 0; j < i; j++) {
             assert_true(qkv_tensor_data(w[i])[j] == (float)(1000 * i + j) &&
                         qkv_tensor_grad(w[i])[j] == (float)(-1000 * i - j));
             expected += 1000 * i + j;
         }
     }
-    for (int64_t i = 0; i < qkv_params_block(p); i++) sum += (double)qkv_params_data(p)[i];
+    for (int64_t i = 0; i < qkv__params_block(p); i++) sum += (double)qkv__params_data(p)[i];
     assert_true(sum == expected); /* so what lies between the weights is zero */
     qkv_params_zero_grad(p);
-    for (int64_t i = 0; i < qkv_params_block(p); i++) assert_true(qkv_params_grad(p)[i] == 0);
+    for (int64_t i = 0; i < qkv__params_block(p); i++) assert_true(qkv__params_grad(p)[i] == 0);
     assert_null(qkv_params_at(p, N));
     assert_null(qkv_params_at(p, -1));
     assert_null(qkv_params_name(p, N));
@@ -137,9 +138,9 @@ static void clips_by_the_norm_of_all(void **state)
     qkv_params *p = qkv_params_new(1);
     qkv_tensor *a = qkv_params_add(p, "a", QKV_SHAPE(1), QKV_INIT_ZERO, 0);
     qkv_tensor *b = qkv_params_add(p, "b", QKV_SHAPE(2), QKV_INIT_ZERO, 0);
-    qkv_tensor_grad(a)[0] = 2;
-    qkv_tensor_grad(b)[0] = -3;
-    qkv_tensor_grad(b)[1] = 6;
+    a->grad[0] = 2;
+    b->grad[0] = -3;
+    b->grad[1] = 6;
     float norm;
     assert_int_equal(qkv_params_clip_grad(p, 7, &norm), QKV_OK); /* just at the limit: nothing changes */
     assert_true(norm == 7 && qkv_tensor_grad(a)[0] == 2 && qkv_tensor_grad(b)[0] == -3 && qkv_tensor_grad(b)[1] == 6);
@@ -147,11 +148,11 @@ static void clips_by_the_norm_of_all(void **state)
     assert_true(qkv_tensor_grad(a)[0] == 1 && qkv_tensor_grad(b)[0] == -1.5f && qkv_tensor_grad(b)[1] == 3);
     const float bad[] = { NAN, INFINITY, -INFINITY };
     for (int i = 0; i < 3; i++) {
-        qkv_tensor_grad(b)[1] = bad[i];
+        b->grad[1] = bad[i];
         assert_int_equal(qkv_params_clip_grad(p, 0.1f, &norm), QKV_NUMERIC);
         assert_true(!isfinite(norm) && qkv_tensor_grad(a)[0] == 1 && qkv_tensor_grad(b)[0] == -1.5f);
     }
-    qkv_tensor_grad(b)[1] = 3;
+    b->grad[1] = 3;
     assert_int_equal(qkv_params_clip_grad(p, 0, &norm), QKV_USAGE);
     assert_int_equal(qkv_params_clip_grad(p, NAN, &norm), QKV_USAGE);
     assert_int_not_equal(qkv_params_clip_grad(NULL, 1, &norm), QKV_OK);
@@ -167,7 +168,7 @@ static void norm_keeps_its_bits(void **state)
         assert_int_equal(qkv_set_num_threads(i + 1), QKV_OK);
         qkv_params *p = qkv_params_new(5);
         const qkv_tensor *w = qkv_params_add(p, "w", QKV_SHAPE(1000, 1301), QKV_INIT_NORMAL, 0);
-        memcpy(qkv_tensor_grad(w), qkv_tensor_data(w), sizeof(float) * (size_t)qkv_tensor_count(w));
+        memcpy(w->grad, qkv_tensor_data(w), sizeof(float) * (size_t)qkv_tensor_count(w));
         assert_int_equal(qkv_params_clip_grad(p, 1, &norms[i]), QKV_OK);
         float after;
         assert_int_equal(qkv_params_clip_grad(p, 10, &after), QKV_OK);

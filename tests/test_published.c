@@ -20,6 +20,7 @@
 #include "folder.h"
 #include "io/safetensors.h"
 #include "model/classes.h"
+#include "nn/params.h"
 
 enum { VOCABULARY = 23 };
 
@@ -582,7 +583,7 @@ static void fills_refusals(void **state)
     assert_int_equal(qkv_fill_mask(m, much, strlen(much) - 3, 1, &f), QKV_OK);
     assert_int_equal(qkv_fill_mask(m, "[MASK] \xff", 8, 1, &f), QKV_OK);
     assert_null(strchr(f.best[0].text, '\xff'));
-    qkv_tensor_data(qkv_params_find(qkv_model_params(m), "embed.weight"))[4 * 16] = NAN;
+    qkv__tensor_data(qkv_params_find(qkv_model_params(m), "embed.weight"))[4 * 16] = NAN;
     assert_int_equal(qkv_fill_mask(m, "[MASK]", 6, 1, &f), QKV_NUMERIC);
     assert_true(f.masks == 0 && !f.best);
     qkv_model_free(m);
@@ -1058,8 +1059,8 @@ static void search_is_by_more_of_the_files(void **state)
     set_key("generation_config.json", "eos_token_id", "9");
     set_key("generation_config.json", "pad_token_id", "0");
     m = load();
-    assert_int_equal(qkv_params_materialize(qkv_model_params(m)), QKV_OK);
-    qkv_tensor_data(qkv_params_find(qkv_model_params(m), "output.bias"))[0] = 20; /* which the model would like to say */
+    assert_int_equal(qkv__params_materialize(qkv_model_params(m)), QKV_OK);
+    qkv_tensor_data_mut(qkv_params_find(qkv_model_params(m), "output.bias"))[0] = 20; /* which the model would like to say */
     o.no_repeat = 0, o.end = end, o.pad = 0;
     assert_int_equal(qkv_beam_search(m, source_ids[0], 1, 4, NULL, &o, &wanted), QKV_OK);
     assert_int_equal(qkv_translate(m, sources, NULL, 1, &(qkv_translate_opts){ .n_best = 4 }, &found), QKV_OK);

@@ -17,6 +17,7 @@
 #include "json_values.h"
 #include "folder.h"
 #include "model/family.h"
+#include "nn/params.h"
 
 static void put_config(const qkv__json_value *config) { assert_int_equal(json_write(config, in_folder("config.json")), 0); }
 
@@ -52,9 +53,9 @@ static void loads(const char *name, const qkv__json_value *config)
     qkv_model *made = write_weights(name, config), *m = qkv_model_load(folder, NULL);
     if (!m) fail_msg("%s: %s", name, qkv_error());
     qkv_params *p = qkv_model_params(made), *q = qkv_model_params(m);
-    assert_int_equal(qkv_params_materialize(q), QKV_OK);
-    if (qkv_params_block(p) != qkv_params_block(q) ||
-        memcmp(qkv_params_data(p), qkv_params_data(q), sizeof(float) * (size_t)qkv_params_block(p)))
+    assert_int_equal(qkv__params_materialize(q), QKV_OK);
+    if (qkv__params_block(p) != qkv__params_block(q) ||
+        memcmp(qkv__params_data(p), qkv__params_data(q), sizeof(float) * (size_t)qkv__params_block(p)))
         fail_msg("%s: its weights are others", name);
     const qkv_transformer *x = qkv_model_transformer(m);
     const qkv_config *o = qkv_transformer_options(x);

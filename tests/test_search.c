@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "failing.h"
+#include "nn/params.h"
 
 enum { VOCABULARY = 7, START = 1, END = 2, PAD = 0, SENTENCES = 7, LENGTH = 9 };
 
@@ -29,8 +30,8 @@ static qkv_model *make_model(const qkv_config *o)
     qkv_model *m = qkv_model_new(o, 7);
     if (!m) return NULL;
     qkv_params *p = qkv_model_params(m);
-    for (int64_t i = 0; i < qkv_params_block(p); i++) qkv_params_data(p)[i] *= 1.7f;
-    float *end = qkv_tensor_data(qkv_params_find(p, "embed.weight")) + END * o->dim;
+    for (int64_t i = 0; i < qkv__params_block(p); i++) qkv__params_data(p)[i] *= 1.7f;
+    float *end = qkv_tensor_data_mut(qkv_params_find(p, "embed.weight")) + END * o->dim;
     for (int64_t i = 0; i < o->dim; i++) end[i] *= 0.3f; /* and does not end at once */
     return m;
 }
@@ -257,7 +258,7 @@ static float *weights_of(qkv_model *m, const char *name)
 {
     qkv_tensor *w = qkv_params_find(qkv_model_params(m), name);
     assert_non_null(w);
-    return qkv_tensor_data(w);
+    return qkv_tensor_data_mut(w);
 }
 
 static const qkv_config chain_opts = { .vocabulary = VOCABULARY,
@@ -278,7 +279,7 @@ static qkv_model *make_chain(const float p[VOCABULARY][VOCABULARY], int32_t brok
 {
     qkv_model *m = qkv_model_new(&chain_opts, 1);
     assert_non_null(m);
-    memset(qkv_params_data(qkv_model_params(m)), 0, sizeof(float) * (size_t)qkv_params_block(qkv_model_params(m)));
+    memset(qkv__params_data(qkv_model_params(m)), 0, sizeof(float) * (size_t)qkv__params_block(qkv_model_params(m)));
     float *embed = weights_of(m, "embed.weight"), *output = weights_of(m, "output.weight");
     float *gain = weights_of(m, "decoder.norm.weight");
     for (int last = 0; last < VOCABULARY; last++) {
@@ -616,7 +617,7 @@ static void bad_options(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         assert_int_equal(qkv_beam_search(m, sources, 1, 3, NULL, &rows[i], &f), QKV_USAGE);
     assert_int_equal(qkv_beam_search(m, sources, 0, 3, NULL, &rows[0], &f), QKV_USAGE);
-    for (int64_t i = 0; i < qkv_params_block(qkv_model_params(m)); i++) qkv_params_data(qkv_model_params(m))[i] = NAN;
+    for (int64_t i = 0; i < qkv__params_block(qkv_model_params(m)); i++) qkv__params_data(qkv_model_params(m))[i] = NAN;
     assert_int_equal(qkv_beam_search(m, sources, 1, 3, NULL, &(qkv_search_opts){ .start = START, .end = END }, &f),
                      QKV_NUMERIC);
     qkv_search_result_free(&f);

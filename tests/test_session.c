@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "failing.h"
+#include "nn/params.h"
 
 /* The tests' own dice. */
 typedef struct dice {
@@ -64,7 +65,7 @@ static qkv_model *make_model(const qkv_config *o)
 {
     qkv_model *m = qkv_model_new(o, 7);
     qkv_params *p = qkv_model_params(m);
-    for (int64_t i = 0; m && i < qkv_params_block(p); i++) qkv_params_data(p)[i] *= 1.5f;
+    for (int64_t i = 0; m && i < qkv__params_block(p); i++) qkv__params_data(p)[i] *= 1.5f;
     return m;
 }
 

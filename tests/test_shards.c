@@ -17,6 +17,7 @@
 #include "failing.h"
 #include "folder.h"
 #include "io/safetensors.h"
+#include "nn/params.h"
 
 static void put_file(const char *name, const void *bytes, size_t size)
 {
@@ -183,8 +184,8 @@ static qkv_model *load(void)
 static void same_weights(const qkv_model *a, const qkv_model *b)
 {
     qkv_params *p = qkv_model_params(a), *q = qkv_model_params(b);
-    assert_int_equal(qkv_params_materialize(p), QKV_OK); /* some may be kept in 16 bits */
-    assert_int_equal(qkv_params_materialize(q), QKV_OK);
+    assert_int_equal(qkv__params_materialize(p), QKV_OK); /* some may be kept in 16 bits */
+    assert_int_equal(qkv__params_materialize(q), QKV_OK);
     assert_int_equal(qkv_params_size(p), qkv_params_size(q));
     for (int i = 0; i < qkv_params_size(p); i++) {
         qkv_tensor *w = qkv_params_at(p, i), *other = qkv_params_at(q, i);

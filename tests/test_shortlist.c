@@ -6,6 +6,7 @@
 
 #include "../src/decode/shortlist.h"
 #include "../src/io/safetensors.h"
+#include "nn/params.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -30,8 +31,8 @@ static qkv_model *make_translator(void)
     qkv_model *m = qkv_model_new(&small, 5);
     if (!m) return NULL;
     qkv_params *p = qkv_model_params(m);
-    for (int64_t i = 0; i < qkv_params_block(p); i++)
-        qkv_params_data(p)[i] = qkv_params_data(p)[i] * 1.7f + 0.01f * (float)(i % 7);
+    for (int64_t i = 0; i < qkv__params_block(p); i++)
+        qkv__params_data(p)[i] = qkv__params_data(p)[i] * 1.7f + 0.01f * (float)(i % 7);
     return m;
 }
 

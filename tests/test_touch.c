@@ -1,6 +1,7 @@
 /* test_touch.c: models with changes, the logit lens, attributions and the walk, against PyTorch (golden/make_touch.py), against
  * finite differences, and against what each change is to be the same as. */
 #include <qkv/qkv.h>
+#include "nn/params.h"
 #include "report/attention.h"
 
 #include <math.h>
@@ -58,7 +59,7 @@ static void draw_weight(const char *name, qkv_tensor *w)
     for (int64_t i = 0; i < qkv_tensor_count(w); i++) {
         state = state * 1664525u + 1013904223u;
         double x = (double)(state >> 8) / 8388608.0 - 1;
-        qkv_tensor_data(w)[i] = (float)(qkv_tensor_ndim(w) == 2 ? 0.3 * x : is_gain ? 1 + 0.1 * x : 0.1 * x);
+        qkv_tensor_data_mut(w)[i] = (float)(qkv_tensor_ndim(w) == 2 ? 0.3 * x : is_gain ? 1 + 0.1 * x : 0.1 * x);
     }
 }
 
@@ -353,7 +354,7 @@ static void why_is_that_of_pytorch(const qkv_model *m, int which)
     expect_doubles(&why.logit, 1, "logit with changes");
     expect_why(&why, QKV_ATTRIBUTE_GRADIENT);
     qkv_params *p = qkv_model_params(m);
-    for (int64_t i = 0; i < qkv_params_block(p); i++) assert_true(qkv_params_grad(p)[i] == 0); /* none of the weights' */
+    for (int64_t i = 0; i < qkv__params_block(p); i++) assert_true(qkv__params_grad(p)[i] == 0); /* none of the weights' */
     qkv_model_free(touched);
     qkv_attribution_free(&why);
     qkv_attention_capture_free(&a);
@@ -416,7 +417,7 @@ static void a_head_that_is_off_is_not_read(void **state)
     qkv_model *m = make_model(PAIR), *other = make_model(PAIR);
     const changes off = { PAIR, 1, { AT_HEAD(CROSS, 1, 2) } };
     qkv_model *touched = touch(m, &off);
-    float *w = qkv_tensor_data(qkv_params_find(qkv_model_params(other), "decoder.1.cross.out.weight"));
+    float *w = qkv_tensor_data_mut(qkv_params_find(qkv_model_params(other), "decoder.1.cross.out.weight"));
     for (int64_t i = 0; i < DIM; i++)
         for (int64_t k = 0; k < DIM / HEADS; k++) w[i * DIM + 2 * DIM / HEADS + k] = 0;
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
@@ -556,7 +557,7 @@ static void gradients_are_differences(void **state)
     qkv_model *m = make_model(ENCODER);
     qkv_attention_capture a = capture(m, ENCODER);
     qkv_attribution why = { 0 };
-    float *table = qkv_tensor_data(qkv_params_find(qkv_model_params(m), "embed.weight")), kept[DIM];
+    float *table = qkv_tensor_data_mut(qkv_params_find(qkv_model_params(m), "embed.weight")), kept[DIM];
     assert_int_equal(qkv_attribute(m, &a, &(qkv_attribute_opts){ .methods = 1 << QKV_ATTRIBUTE_GRADIENT }, &why), QKV_OK);
     for (int32_t id = 1; id < 8; id++) {
         double sum = 0, f[2], h = 1e-2;

@@ -15,6 +15,7 @@
 
 #include "failing.h"
 #include "io/safetensors.h"
+#include "nn/params.h"
 
 enum { VOCABULARY = 12, FIRST = 3, STEPS = 60 };
 
@@ -200,9 +201,9 @@ static void parts_make_the_whole(void **state)
         assert_int_equal(qkv_trainer_step(t, &now), QKV_OK);
         assert_true(parts ? now.of > 3 : now.of == 1);
         assert_int_equal(now.batch, now.of);
-        n = qkv_params_block(qkv_model_params(m));
+        n = qkv__params_block(qkv_model_params(m));
         weights[parts] = malloc(sizeof(float) * (size_t)n);
-        memcpy(weights[parts], qkv_params_data(qkv_model_params(m)), sizeof(float) * (size_t)n);
+        memcpy(weights[parts], qkv__params_data(qkv_model_params(m)), sizeof(float) * (size_t)n);
         qkv_trainer_free(t);
         qkv_model_free(m);
     }
@@ -232,7 +233,7 @@ static void numbers_that_blow_up(void **state)
     assert_ptr_equal(strstr(qkv_error(), step), qkv_error());
     assert_non_null(strstr(qkv_error(), "not finite"));
     qkv_params *p = qkv_model_params(m);
-    for (int64_t i = 0; i < qkv_params_block(p); i++) assert_true(qkv_params_grad(p)[i] == 0);
+    for (int64_t i = 0; i < qkv__params_block(p); i++) assert_true(qkv__params_grad(p)[i] == 0);
     qkv_trainer_free(t);
     qkv_model_free(m);
     qkv_dataset_free(pairs);
@@ -414,13 +415,13 @@ static void cut_checkpoints(void **state)
     assert_int_equal(qkv_trainer_save(t, path), QKV_OK);
     size_t n;
     char *whole = bytes_of(path, &n);
-    float first = qkv_params_data(qkv_model_params(m))[0];
+    float first = qkv__params_data(qkv_model_params(m))[0];
     for (size_t cut = 0; cut < n; cut += cut < 3000 ? 13 : 4001) {
         FILE *f = fopen(path, "wb");
         assert_int_equal(fwrite(whole, 1, cut, f), cut);
         fclose(f);
         assert_int_equal(qkv_trainer_load(t, path), QKV_FORMAT);
-        assert_true(qkv_params_data(qkv_model_params(m))[0] == first);
+        assert_true(qkv__params_data(qkv_model_params(m))[0] == first);
     }
     free(whole);
     qkv_trainer_free(t);

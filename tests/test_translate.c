@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "failing.h"
+#include "nn/params.h"
 
 static const char *const corpus[] = {
     "the cat sat on the mat", "I love you", "you love the cat",    "我爱你",
@@ -59,7 +60,7 @@ static qkv_model *make_model(qkv_position_kind positions, int spare)
         return NULL;
     }
     qkv_params *p = qkv_model_params(m);
-    for (int64_t i = 0; i < qkv_params_block(p); i++) qkv_params_data(p)[i] *= 1.7f;
+    for (int64_t i = 0; i < qkv__params_block(p); i++) qkv__params_data(p)[i] *= 1.7f;
     return m;
 }
 
@@ -424,7 +425,7 @@ static void bad_models_and_options(void **state)
     qkv_translations t = { 0 };
     assert_int_equal(qkv_translate(m, none, NULL, 1, NULL, &t), QKV_USAGE);
     assert_int_equal(qkv_translate(m, texts, NULL, -1, NULL, &t), QKV_USAGE);
-    for (int64_t i = 0; i < qkv_params_block(qkv_model_params(m)); i++) qkv_params_data(qkv_model_params(m))[i] = NAN;
+    for (int64_t i = 0; i < qkv__params_block(qkv_model_params(m)); i++) qkv__params_data(qkv_model_params(m))[i] = NAN;
     assert_int_equal(qkv_translate(m, texts, NULL, 3, NULL, &t), QKV_NUMERIC);
     assert_int_equal(t.n, 0);
     qkv_translations_free(&t);

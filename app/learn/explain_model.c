@@ -59,7 +59,7 @@ static qkv_tensor *weight_as_matrix(qkv_tape *t, qkv_tensor *weight)
 {
     int64_t n = qkv_tensor_dim(weight, 1);
     qkv_tensor *identity = qkv_constant(t, QKV_SHAPE(n, n), NULL);
-    for (int64_t i = 0; identity && i < n; i++) qkv_tensor_data(identity)[i * n + i] = 1;
+    for (int64_t i = 0; identity && i < n; i++) qkv_tensor_data_mut(identity)[i * n + i] = 1;
     return qkv_linear_forward(&(qkv_linear){ .weight = weight }, identity);
 }
 

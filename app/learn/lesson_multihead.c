@@ -108,10 +108,10 @@ static void show_concat(const steps *s)
 }
 
 /* A weight of the library is (out, in): the transpose of what stands in the formula. */
-static void set_transposed(const qkv_tensor *weight, const float *matrix)
+static void set_transposed(qkv_tensor *weight, const float *matrix)
 {
     for (int i = 0; i < DIM; i++)
-        for (int j = 0; j < DIM; j++) qkv_tensor_data(weight)[i * DIM + j] = matrix[j * DIM + i];
+        for (int j = 0; j < DIM; j++) qkv_tensor_data_mut(weight)[i * DIM + j] = matrix[j * DIM + i];
 }
 
 static qkv_status compare_with_layer(qkv_tape *t, const steps *s)

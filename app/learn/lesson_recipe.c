@@ -52,12 +52,11 @@ static qkv_status first_step(float gradient, float *moved)
     qkv_tensor *w = qkv_params_add(p, "w", QKV_SHAPE(1), QKV_INIT_ZERO, 0);
     const qkv_optimizer_opts opts = { .rule = QKV_OPTIMIZER_ADAM, .lr = 0.001f, .beta1 = 0.9f, .beta2 = 0.98f, .eps = 1e-9f };
     qkv_optimizer *o = w ? qkv_optimizer_new(p, &opts) : NULL;
-    qkv_status status = o ? QKV_OK : library_failed();
-    if (!status) {
-        qkv_tensor_grad(w)[0] = gradient;
-        if (qkv_optimizer_step(o)) status = library_failed();
-        else *moved = -qkv_tensor_item(w);
-    }
+    qkv_tape *t = o ? qkv_tape_new(NULL) : NULL;
+    qkv_status status = QKV_OK;
+    if (qkv_backward(qkv_scale(qkv_on(t, w), gradient)) || qkv_optimizer_step(o)) status = library_failed();
+    else *moved = -qkv_tensor_item(w);
+    qkv_tape_free(t);
     qkv_optimizer_free(o);
     qkv_params_free(p);
     return status;

@@ -122,7 +122,7 @@ static qkv_model *make_chooser(void)
     };
     qkv_model *m = qkv_model_new(&o, 17);
     qkv_tensor *embed = m ? qkv_params_find(qkv_model_params(m), "embed.weight") : NULL;
-    for (int64_t i = 0; embed && i < qkv_tensor_count(embed); i++) qkv_tensor_data(embed)[i] *= 1.5f;
+    for (int64_t i = 0; embed && i < qkv_tensor_count(embed); i++) qkv_tensor_data_mut(embed)[i] *= 1.5f;
     return m;
 }
 

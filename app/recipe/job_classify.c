@@ -119,7 +119,7 @@ static qkv_status read_labelled(labelled_reading *r, qkv_labelled_each each, boo
 static void scale_last_layer(const qkv_model *m, double scale, double shift)
 {
     const qkv_linear *last = &qkv_model_transformer(m)->classifier;
-    float *w = qkv_tensor_data(last->weight), *b = qkv_tensor_data(last->bias);
+    float *w = qkv_tensor_data_mut(last->weight), *b = qkv_tensor_data_mut(last->bias);
     for (int64_t i = 0; i < qkv_tensor_count(last->weight); i++) w[i] = (float)(scale * (double)w[i]);
     *b = (float)(scale * (double)*b + shift);
 }
@@ -145,8 +145,8 @@ static qkv_status save_classifier(void *data, qkv_model *m, const char *folder)
     memcpy(kept, qkv_tensor_data(last->weight), bytes);
     fold_numbers(t);
     qkv_status status = qkv_model_save(m, folder, NULL);
-    memcpy(qkv_tensor_data(last->weight), kept, bytes);
-    *qkv_tensor_data(last->bias) = bias;
+    memcpy(qkv_tensor_data_mut(last->weight), kept, bytes);
+    *qkv_tensor_data_mut(last->bias) = bias;
     qkv__release(kept, bytes);
     return status;
 }

@@ -98,17 +98,33 @@ static void keep_common_info(qkv_model *mean, const qkv_model *m)
     if (!are_same) qkv__model_set_languages(mean, "", "");
 }
 
+static qkv_model *load_floats(const char *folder)
+{
+    return qkv_model_load(folder, &QKV_OPTS(qkv_load_opts, .dtype = QKV_DTYPE_F32));
+}
+
+static bool have_same_shapes(const qkv_params *p, const qkv_params *q)
+{
+    bool are_same = qkv_params_size(p) == qkv_params_size(q);
+    for (int i = 0; are_same && i < qkv_params_size(p); i++)
+        are_same = qkv_tensor_count(qkv_params_at(p, i)) == qkv_tensor_count(qkv_params_at(q, i));
+    return are_same;
+}
+
 /* Adds the weights of one model to the sums. 0 + -0 would be 0, and the mean of one model another model. */
 static qkv_status add_weights(const char *const *folders, int at, qkv_model *mean, double *sums)
 {
-    int64_t n = qkv_params_block(qkv_model_params(mean));
-    qkv_model *m = qkv_model_load(folders[at], NULL);
+    qkv_model *m = load_floats(folders[at]);
     if (!m) return qkv_error_status();
-    const float *weights = qkv_params_data(qkv_model_params(m));
-    qkv_status status = weights ? QKV_OK : qkv_error_status();
-    if (!status && qkv_params_block(qkv_model_params(m)) != n)
+    const qkv_params *p = qkv_model_params(m);
+    qkv_status status = QKV_OK;
+    if (!have_same_shapes(p, qkv_model_params(mean)))
         status = qkv__fail(QKV_FORMAT, "%s has other weights than %s", folders[at], folders[0]);
-    for (int64_t i = 0; !status && i < n; i++) sums[i] = at ? sums[i] + (double)weights[i] : (double)weights[i];
+    for (int k = 0; !status && k < qkv_params_size(p); k++) {
+        const qkv_tensor *w = qkv_params_at(p, k);
+        const float *values = qkv_tensor_data(w);
+        for (int64_t i = 0; i < qkv_tensor_count(w); i++, sums++) *sums = at ? *sums + (double)values[i] : (double)values[i];
+    }
     if (!status) keep_common_info(mean, m);
     qkv_model_free(m);
     return status;
@@ -116,16 +132,18 @@ static qkv_status add_weights(const char *const *folders, int at, qkv_model *mea
 
 static qkv_status average_into(qkv_model *mean, const char *const *folders, int n)
 {
-    float *weights = qkv_params_data(qkv_model_params(mean));
-    int64_t count = qkv_params_block(qkv_model_params(mean));
-    size_t bytes = (size_t)count * sizeof(double);
-    double *sums = weights ? qkv__alloc(bytes) : NULL;
+    const qkv_params *p = qkv_model_params(mean);
+    size_t bytes = (size_t)qkv_params_count(p) * sizeof(double);
+    double *sums = qkv__alloc(bytes), *sum = sums;
     qkv_status status = sums ? QKV_OK : qkv_error_status();
     for (int i = 0; i < n && !status; i++) {
         status = check_kind(folders[0], folders[i]);
         if (!status) status = add_weights(folders, i, mean, sums);
     }
-    for (int64_t i = 0; !status && i < count; i++) weights[i] = (float)(sums[i] / n);
+    for (int k = 0; !status && k < qkv_params_size(p); k++) {
+        float *values = qkv_tensor_data_mut(qkv_params_at(p, k));
+        for (int64_t i = 0; i < qkv_tensor_count(qkv_params_at(p, k)); i++) values[i] = (float)(*sum++ / n);
+    }
     qkv__release(sums, bytes);
     return status;
 }
@@ -135,7 +153,7 @@ qkv_model *qkv_model_average(const char *const *folders, int n)
     bool are_there = folders && n > 0;
     for (int i = 0; are_there && i < n; i++) are_there = folders[i] != NULL;
     if (!are_there) return qkv__fail(QKV_USAGE, "average: at least one folder is needed"), NULL;
-    qkv_model *mean = qkv_model_load(folders[0], NULL);
+    qkv_model *mean = load_floats(folders[0]);
     if (!mean || !average_into(mean, folders, n)) return mean;
     qkv_model_free(mean);
     return NULL;

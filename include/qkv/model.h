@@ -1,7 +1,7 @@
 /* qkv/model.h: a model: a Transformer with its weights and tokenizers, its folder, and its forward pass.
  *
  * Threads: any number of threads may use one model that nobody changes: every call that takes a const qkv_model, saving too.
- * What changes it (its tokenizers, labels or weights, qkv_params_materialize(), training) is for one thread, alone. */
+ * What changes it (its tokenizers, labels or weights, training) is for one thread, alone. */
 #ifndef QKV_MODEL_H
 #define QKV_MODEL_H
 
@@ -171,8 +171,9 @@ QKV_API qkv_model *qkv_model_new(const qkv_config *opts, uint64_t seed);
  * positions stay float32; of INT4 the tables of tokens and what is before a softmax have 8 bits. A product then takes its
  * activations in 8 bits too: see docs/published.md. Its bits are the same on every instruction set.
  * BF16: rounded to the nearest bfloat16, unless the files have them so. On the instruction sets "amx" and "avx512_bf16" a
- * product rounds its activations too, and sums in an order of that set; on others they stay float32: three classes of bits. */
-typedef enum qkv_dtype { QKV_DTYPE_STORED, QKV_DTYPE_INT8, QKV_DTYPE_INT4, QKV_DTYPE_BF16 } qkv_dtype;
+ * product rounds its activations too, and sums in an order of that set; on others they stay float32: three classes of bits.
+ * F32: all weights are copied into memory as float32, with gradients, so that they can be changed and trained. */
+typedef enum qkv_dtype { QKV_DTYPE_STORED, QKV_DTYPE_INT8, QKV_DTYPE_INT4, QKV_DTYPE_BF16, QKV_DTYPE_F32 } qkv_dtype;
 
 typedef struct qkv_load_opts {
     size_t size; /* sizeof(qkv_load_opts): QKV_OPTS() sets it */
@@ -181,15 +182,15 @@ typedef struct qkv_load_opts {
 } qkv_load_opts;
 
 /* Reads a folder. Weights are mapped, not read: those of float32 stay in their files as long as the model lives, see
- * qkv_params_materialize(); the files may be replaced meanwhile, but not cut. NULL on error: IO, which for a path
+ * QKV_DTYPE_F32; the files may be replaced meanwhile, but not cut. NULL on error: IO, which for a path
  * that is no model's folder says what it is instead; FORMAT for a config.json that is not JSON, lacks a key, has one of
  * another type or (in ours) one that is unknown, or weights that do not fit it, each named; UNSUPPORTED for
  * another model_type, a value of a key that the Transformer here does not have, a tensor of a type other than F64, F32, F16
  * and BF16, and for weights of other kinds or a pytorch_model.bin that would run something; LIMIT; MEMORY.
  *
  * A model in 8 or 4 bits can be run and saved, which writes a folder that is loaded without converting anything; it cannot be
- * trained or averaged (UNSUPPORTED). UNSUPPORTED for a folder whose weights are kept in other bits than are asked for, NUMERIC for
- * a weight that so few bits cannot hold, USAGE for an unknown dtype. NULL opts means all zero. You own the model. */
+ * trained or averaged (UNSUPPORTED). UNSUPPORTED for a folder whose weights are kept in other bits than are asked for, or in 8
+ * or 4 bits where float32 is, NUMERIC for a weight that so few bits cannot hold, USAGE for an unknown dtype. NULL opts means all zero. You own the model. */
 QKV_API qkv_model *qkv_model_load(const char *folder, const qkv_load_opts *opts);
 
 QKV_API void qkv_model_free(qkv_model *m);

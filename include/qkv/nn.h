@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-/* ---- params: every weight, in one flat block, and every gradient, in another ---- */
+/* ---- params: every weight with its gradient, by name ---- */
 typedef struct qkv_params qkv_params;
 
 /* Empty params; seed decides the initial weights. NULL when memory is out or QKV_ISA cannot be followed. You own it. */
@@ -30,7 +30,7 @@ typedef enum qkv_init {
 
 /* Adds a weight. Its initial values depend on the params' seed and on its name only, not on what was added before.
  * scale 0 means 1. NULL on error, which also stays in the params: USAGE for a bad shape or a name used already, MEMORY.
- * The tensor stays where it is; its values and gradients move when the blocks grow: ask qkv_tensor_data() again after adding. */
+ * The tensor stays where it is; its values and gradients move when weights are added: ask qkv_tensor_data() again after that. */
 QKV_API qkv_tensor *qkv_params_add(qkv_params *p, const char *name, int ndim, const int64_t *shape, qkv_init init, float scale);
 
 /* The first error of a qkv_params_add() or of a layer made in p; its sentence is put back into qkv_error(). For NULL, the
@@ -39,20 +39,8 @@ QKV_API qkv_status qkv_params_status(const qkv_params *p);
 
 QKV_API int64_t qkv_params_count(const qkv_params *p); /* numbers in all weights */
 
-/* The two blocks: all weights in the order added, each starting at a multiple of 16 floats, with zeros between them; and
- * their gradients at the same places. One loop over a block meets every weight. Adding a weight may move both. NULL without
- * weights, and when qkv_params_materialize() fails. */
-QKV_API float *qkv_params_data(qkv_params *p);
-QKV_API float *qkv_params_grad(qkv_params *p);
-QKV_API int64_t qkv_params_block(const qkv_params *p); /* floats in a block, the zeros included */
-
-/* The weights of a model that was loaded lie in its files, mapped, and have no gradients: qkv_tensor_data() of each points there,
- * and what is written there stays with this process; matrices of F16 and BF16 stay as they are, and qkv_tensor_data() gives NULL.
- * This copies them into blocks of their own, with gradients. qkv_params_data(), qkv_params_grad(), qkv_params_add() and an
- * optimizer do it too; params that own their weights stay as they are. MEMORY; UNSUPPORTED for weights in 8 or 4
- * bits. Not while another thread uses them. */
-QKV_API qkv_status qkv_params_materialize(qkv_params *p);
-
+/* The weights of a model that was loaded lie in its files, mapped, and have no gradients. qkv_params_add(), qkv_params_load(), a
+ * clip of gradients and an optimizer copy them into memory as float32, with gradients; QKV_DTYPE_F32 does it at load. */
 QKV_API int qkv_params_size(const qkv_params *p);              /* how many weights */
 QKV_API qkv_tensor *qkv_params_at(const qkv_params *p, int i); /* the i-th weight; NULL out of range */
 QKV_API const char *qkv_params_name(const qkv_params *p, int i);

@@ -25,12 +25,16 @@ QKV_API int qkv_tensor_ndim(const qkv_tensor *x);
 QKV_API int64_t qkv_tensor_dim(const qkv_tensor *x, int i);   /* i from 0, or from -1 backwards; 0 when out of range */
 QKV_API const int64_t *qkv_tensor_shape(const qkv_tensor *x); /* qkv_tensor_ndim(x) numbers */
 QKV_API int64_t qkv_tensor_count(const qkv_tensor *x);        /* product of the dimensions */
-QKV_API float *qkv_tensor_data(const qkv_tensor *x); /* qkv_tensor_count(x) floats; NULL for a weight that is kept in 16 bits */
-QKV_API float qkv_tensor_item(const qkv_tensor *x);  /* the one value of a tensor of count 1; NaN otherwise */
+QKV_API const float *qkv_tensor_data(const qkv_tensor *x); /* qkv_tensor_count(x) floats; NULL for a weight of another type */
+QKV_API float qkv_tensor_item(const qkv_tensor *x);        /* the one value of a tensor of count 1; NaN otherwise */
+
+/* The same values, to be written. NULL for the weights of a model that was loaded, which lie in its files and of which the library
+ * may keep copies in another order: a model loaded with QKV_DTYPE_F32, or trained since, has them in memory. */
+QKV_API float *qkv_tensor_data_mut(qkv_tensor *x);
 
 /* The gradient of the last qkv_backward(), qkv_tensor_count(x) floats: for weights, for inputs made with qkv_variable(), and for
  * every tensor when the tape has keep_grads. NULL where there is none. */
-QKV_API float *qkv_tensor_grad(const qkv_tensor *x);
+QKV_API const float *qkv_tensor_grad(const qkv_tensor *x);
 
 /* ---- the tape ---- */
 typedef struct qkv_tape_opts {

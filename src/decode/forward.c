@@ -50,7 +50,7 @@ static qkv_tensor *sinusoids_at(const qkv_session *s, qkv_tape *t, const int32_t
     int64_t dim = s->x->o.dim;
     qkv_tensor *y = qkv__result(t, 3, (int64_t[]){ n, 1, dim }, NULL, 0, NULL);
     for (int64_t i = 0; y && i < n; i++)
-        memcpy(qkv_tensor_data(y) + i * dim, s->sinusoid + positions[i] * dim, sizeof(float) * (size_t)dim);
+        memcpy(qkv__tensor_data(y) + i * dim, s->sinusoid + positions[i] * dim, sizeof(float) * (size_t)dim);
     return y;
 }
 
@@ -130,7 +130,7 @@ static qkv_tensor *read_past_layer(const qkv__layer *l, qkv_tensor *x, const qkv
     if (!kept) return NULL;
     memcpy(kept, qkv_tensor_data(x), bytes);
     qkv_tensor *y = qkv__layer_forward(l, x, pass);
-    if (y) memcpy(qkv_tensor_data(y), kept, bytes);
+    if (y) memcpy(qkv__tensor_data(y), kept, bytes);
     return y;
 }
 

@@ -180,7 +180,7 @@ static qkv_status project_sources(qkv_session *s, qkv_tensor *memory, qkv__sessi
     for (int l = 0; l < qkv__session_decoder(s)->n; l++) {
         qkv_tape_reset(s->layer_tape);
         const qkv_mha *cross = &qkv__session_decoder(s)->layers[l].cross;
-        qkv_tensor *in = qkv__borrow(s->layer_tape, memory->ndim, memory->shape, qkv_tensor_data(memory)), *kv[2];
+        qkv_tensor *in = qkv__borrow(s->layer_tape, memory->ndim, memory->shape, qkv__tensor_data(memory)), *kv[2];
         if (!qkv__linear_together((const qkv_linear *const[]){ &cross->k, &cross->v }, 2, in, kv))
             return qkv_tape_status(s->layer_tape);
         for (int64_t i = 0, at = 0, n; i < x->rows; at += stride ? stride : n, i++) {
@@ -300,7 +300,7 @@ qkv_status qkv__session_set_outputs(qkv_session *s, const int32_t *ids, int64_t 
     if (!rows || (all->bias && !biases)) return qkv_tape_status(s->output_tape);
     for (int64_t i = 0; i < n && biases; i++) biases[i] = qkv_tensor_data(all->bias)[ids[i]];
     s->outputs = (qkv_tensor){
-        .data = qkv_tensor_data(rows), .count = n * s->dim, .ndim = 2, .shape = { n, s->dim }, .packing = &s->packing
+        .data = qkv__tensor_data(rows), .count = n * s->dim, .ndim = 2, .shape = { n, s->dim }, .packing = &s->packing
     };
     if (biases) s->biases = (qkv_tensor){ .data = biases, .count = n, .ndim = 1, .shape = { n } };
     return QKV_OK;

@@ -2,6 +2,7 @@
 #include "attend.h"
 
 #include "../base/pool.h"
+#include "../tensor/tape.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -162,7 +163,7 @@ static qkv_status roll(const qkv_attention_capture *a, qkv_attention_kind kind, 
     qkv_tensor *product = NULL;
     for (int l = 0; l < a->layers[kind]; l++) {
         qkv_tensor *layer = qkv_constant(t, QKV_SHAPE(n, n), NULL);
-        qkv_status status = layer ? mix(a, kind, l, n, qkv_tensor_data(layer)) : qkv_tape_status(t);
+        qkv_status status = layer ? mix(a, kind, l, n, qkv__tensor_data(layer)) : qkv_tape_status(t);
         if (status) return status;
         product = l ? qkv_matmul(layer, product, 0) : layer;
     }

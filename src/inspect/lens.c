@@ -66,7 +66,7 @@ static qkv_status read_layer(lens_job *j, int layer)
     for (int64_t from = 0, rows; from < n && !status; from += rows) {
         rows = qkv__min(AT_ONCE, n - from);
         qkv_tape_reset(j->tape);
-        qkv_tensor *x = qkv__borrow(j->tape, 2, (int64_t[]){ rows, dim }, qkv_tensor_data(states) + from * dim);
+        qkv_tensor *x = qkv__borrow(j->tape, 2, (int64_t[]){ rows, dim }, qkv__tensor_data(states) + from * dim);
         if (layer < j->out->layers) x = qkv__final_norm(in->x, in->stack, x); /* the last one has it already */
         qkv_tensor *logits = qkv_transformer_logits(in->x, x);
         status = logits ? QKV_OK : qkv_tape_status(j->tape);

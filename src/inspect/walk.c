@@ -62,8 +62,8 @@ static qkv_status run_followed(walk_job *j)
     qkv_tensor *in = qkv__inside_hidden(&j->in, j->stack, j->o.layer), *memory = j->stack == QKV__DECODER ? j->in.memory : NULL;
     const qkv_tape_opts kept = { .size = sizeof kept, .no_grad = 1, .keep_attention = 1, .keep_projections = 1 };
     if (!(j->tape = qkv_tape_new(&kept))) return qkv_error_status();
-    if (memory) memory = qkv__borrow(j->tape, 3, memory->shape, qkv_tensor_data(memory));
-    in = qkv__borrow(j->tape, 3, in->shape, qkv_tensor_data(in));
+    if (memory) memory = qkv__borrow(j->tape, 3, memory->shape, qkv__tensor_data(memory));
+    in = qkv__borrow(j->tape, 3, in->shape, qkv__tensor_data(in));
     qkv__run_layer(x, j->stack, j->o.layer, in, memory, x->touches, &j->trail);
     return qkv_tape_status(j->tape);
 }

@@ -245,8 +245,8 @@ static qkv_status zero_value(why_job *j, int stack, mixing *x, int64_t column, c
     qkv_tape_reset(j->tape);
     touches[n] = *zero;
     qkv_tensor *in = qkv__inside_hidden(&j->in, stack, zero->layer), *memory = stack == QKV__DECODER ? j->in.memory : NULL;
-    if (memory) memory = qkv__borrow(j->tape, 3, memory->shape, qkv_tensor_data(memory));
-    in = qkv__borrow(j->tape, 3, in->shape, qkv_tensor_data(in));
+    if (memory) memory = qkv__borrow(j->tape, 3, memory->shape, qkv__tensor_data(memory));
+    in = qkv__borrow(j->tape, 3, in->shape, qkv__tensor_data(in));
     const qkv_tensor *y = qkv__run_layer(m, stack, zero->layer, in, memory, (qkv__touches){ touches, n + 1 }, NULL);
     if (!y) return qkv_tape_status(j->tape);
     for (int64_t i = 0; i < x->n; i++)
@@ -259,8 +259,8 @@ static qkv_status run_plain(why_job *j, int stack, int layer, float *to)
 {
     qkv_tensor *in = qkv__inside_hidden(&j->in, stack, layer), *memory = stack == QKV__DECODER ? j->in.memory : NULL;
     qkv_tape_reset(j->tape);
-    if (memory) memory = qkv__borrow(j->tape, 3, memory->shape, qkv_tensor_data(memory));
-    in = qkv__borrow(j->tape, 3, in->shape, qkv_tensor_data(in));
+    if (memory) memory = qkv__borrow(j->tape, 3, memory->shape, qkv__tensor_data(memory));
+    in = qkv__borrow(j->tape, 3, in->shape, qkv__tensor_data(in));
     const qkv_tensor *y = qkv__run_layer(j->in.x, stack, layer, in, memory, j->in.x->touches, NULL);
     if (!y) return qkv_tape_status(j->tape);
     memcpy(to, qkv_tensor_data(y), sizeof(float) * (size_t)qkv_tensor_count(y));

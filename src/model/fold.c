@@ -46,7 +46,7 @@ static void reorder(const char *name, qkv_tensor *w, const float *from)
 {
     bool is_given = strstr(name, ".out.") || strstr(name, "norm.");
     int64_t rows = qkv_tensor_dim(w, 0), columns = qkv_tensor_count(w) / rows;
-    float *to = qkv_tensor_data(w);
+    float *to = qkv__tensor_data(w);
     for (int64_t i = 0; i < rows; i++)
         for (int64_t k = 0; k < columns; k++) {
             int64_t row = is_given ? new_place(i, rows) : i;
@@ -72,8 +72,8 @@ static qkv_status fold_weight(const qkv_config *o, const qkv_tensor *old, const 
     if (!from) return QKV_MEMORY;
     qkv__widen(old, 0, n, from);
     if (reorders(o, folded)) reorder(name, w, from);
-    else memcpy(qkv_tensor_data(w), from, bytes);
-    for (int64_t k = 0; scales(o, folded) && is_table(name) && k < n; k++) qkv_tensor_data(w)[k] *= by;
+    else memcpy(qkv__tensor_data(w), from, bytes);
+    for (int64_t k = 0; scales(o, folded) && is_table(name) && k < n; k++) qkv__tensor_data(w)[k] *= by;
     qkv__release(from, bytes);
     return QKV_OK;
 }

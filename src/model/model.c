@@ -63,7 +63,7 @@ static void copy_weights(const qkv_params *from, const qkv_params *to)
         qkv_tensor *w = qkv_params_at(to, i), *old = qkv_params_find(from, qkv_params_name(to, i));
         bool is_same = old && qkv_tensor_ndim(old) == qkv_tensor_ndim(w);
         for (int d = 0; is_same && d < qkv_tensor_ndim(w); d++) is_same = qkv_tensor_dim(old, d) == qkv_tensor_dim(w, d);
-        if (is_same) qkv__widen(old, 0, qkv_tensor_count(w), qkv_tensor_data(w));
+        if (is_same) qkv__widen(old, 0, qkv_tensor_count(w), qkv__tensor_data(w));
     }
 }
 
@@ -451,11 +451,11 @@ qkv_model *qkv_model_load(const char *path, const qkv_load_opts *given)
 {
     qkv_load_opts own, *o = &own;
     if (QKV__READ_OPTIONS(o, in_memory, given, "model")) return NULL;
-    if ((unsigned)o->dtype > QKV_DTYPE_BF16) return qkv__fail(QKV_USAGE, "model: there are no such weights"), NULL;
-    static const int bits[] = { [QKV_DTYPE_INT8] = 8, [QKV_DTYPE_INT4] = 4, [QKV_DTYPE_BF16] = 16 };
+    if ((unsigned)o->dtype > QKV_DTYPE_F32) return qkv__fail(QKV_USAGE, "model: there are no such weights"), NULL;
+    static const int bits[] = { [QKV_DTYPE_INT8] = 8, [QKV_DTYPE_INT4] = 4, [QKV_DTYPE_BF16] = 16, [QKV_DTYPE_F32] = 0 };
     loading l = { .wanted = bits[o->dtype], .in_memory = o->in_memory };
     qkv_model *m = read_folder(path, &l) ? NULL : qkv__alloc_zero(sizeof *m);
-    if (m && make_of(m, &l, path)) {
+    if (m && (make_of(m, &l, path) || (o->dtype == QKV_DTYPE_F32 && qkv__params_materialize(m->params)))) {
         qkv_model_free(m);
         m = NULL;
     }

@@ -25,8 +25,8 @@ bool qkv__open_head(const qkv_transformer *t)
     int64_t dim = t->o.dim;
     const float *gain = is_openable(&t->o) ? qkv_tensor_data(t->stacks[QKV__ENCODER].final_norm.gain) : NULL;
     if (!gain || !is_far_from_zero(gain, dim)) return false;
-    float *w = qkv_tensor_data(t->head.weight), *b = qkv_tensor_data(t->head.bias);
-    float *after = qkv_tensor_data(t->head_norm.gain);
+    float *w = qkv__tensor_data(t->head.weight), *b = qkv__tensor_data(t->head.bias);
+    float *after = qkv__tensor_data(t->head_norm.gain);
     double eps = (double)t->head_norm.eps; /* of a variance of 1 */
     memset(w, 0, sizeof *w * (size_t)(dim * dim));
     for (int64_t i = 0; i < dim; i++) {

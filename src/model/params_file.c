@@ -3,6 +3,7 @@
 
 #include "../base/size.h"
 #include "../base/error_list.h"
+#include "../nn/params.h"
 #include "../tensor/types.h"
 #include "../tensor/tape.h"
 
@@ -102,7 +103,7 @@ qkv_status qkv__params_read(const qkv_params *p, const char *path, bool checkpoi
 qkv_status qkv_params_load(qkv_params *p, const char *path)
 {
     qkv__safetensors file;
-    qkv_status status = p ? qkv_params_materialize(p) : QKV_OK;
+    qkv_status status = p ? qkv__params_materialize(p) : QKV_OK;
     if (!status) status = qkv__params_read(p, path, false, &file);
     if (status) return status;
     for (int i = 0; i < qkv_params_size(p); i++) /* nothing here can fail: all weights change, or none */

@@ -135,9 +135,9 @@ static qkv_tensor *sub_layers(const qkv__layer *l, qkv_tensor *x, const qkv__pas
 static qkv_tensor *layer_in_place(const qkv__layer *l, qkv_tensor *x, const qkv__pass *pass)
 {
     qkv_tape_reset(pass->layer_tape);
-    qkv_tensor *y = sub_layers(l, qkv__borrow(pass->layer_tape, x->ndim, x->shape, qkv_tensor_data(x)), pass);
+    qkv_tensor *y = sub_layers(l, qkv__borrow(pass->layer_tape, x->ndim, x->shape, qkv__tensor_data(x)), pass);
     if (!y) return qkv_tape_status(pass->layer_tape), qkv__error_below(x->tape);
-    memcpy(qkv_tensor_data(x), qkv_tensor_data(y), sizeof(float) * (size_t)x->count);
+    memcpy(qkv__tensor_data(x), qkv__tensor_data(y), sizeof(float) * (size_t)x->count);
     return x;
 }
 

@@ -1,4 +1,5 @@
 /* mask.c: masks made of ids and positions. */
+#include "params.h"
 #include <qkv/nn.h>
 
 #include <math.h>
@@ -6,7 +7,7 @@
 qkv_tensor *qkv_causal_mask(qkv_tape *t, int64_t n)
 {
     qkv_tensor *mask = qkv_constant(t, 2, (int64_t[]){ n, n }, NULL);
-    float *at = qkv_tensor_data(mask);
+    float *at = qkv__tensor_data(mask);
     for (int64_t i = 0; mask && i < n; i++)
         for (int64_t j = i + 1; j < n; j++) at[i * n + j] = -INFINITY;
     return mask;

@@ -146,7 +146,7 @@ static void silence_heads(const qkv_mha *m, qkv_tensor *y, const uint8_t *off)
 {
     int64_t width = qkv_tensor_dim(y, -1) / m->heads, tokens = qkv_tensor_count(y) / qkv_tensor_dim(y, -1);
     for (int64_t i = 0; i < tokens * m->heads; i++)
-        if (off[i % m->heads]) memset(qkv_tensor_data(y) + i * width, 0, sizeof(float) * (size_t)width);
+        if (off[i % m->heads]) memset(qkv__tensor_data(y) + i * width, 0, sizeof(float) * (size_t)width);
 }
 
 /* Where the weights of each part go, on the tape, one (1, heads, queries, keys) after the other. */
@@ -154,7 +154,7 @@ static void keep_weights(const qkv_mha *m, qkv_tape *t, qkv__paged_part *parts, 
 {
     for (int64_t i = 0; i < n; i++) {
         qkv_tensor *weights = qkv__result(t, 4, (int64_t[]){ 1, m->heads, parts[i].n, parts[i].keys }, NULL, 0, NULL);
-        parts[i].weights = qkv_tensor_data(weights);
+        parts[i].weights = qkv__tensor_data(weights);
         if (weights && qkv__keeps_attention(t)) qkv__keep_attention(t, weights);
     }
 }

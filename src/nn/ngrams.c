@@ -67,7 +67,7 @@ static int64_t find_slots(const qkv_config *o, const int32_t *ids, int64_t n, in
 
 void qkv__ngrams_clear(const qkv_transformer *m)
 {
-    if (m->o.ngrams) memset(qkv_tensor_data(m->ngram_counts), 0, sizeof(float) * (size_t)qkv_tensor_count(m->ngram_counts));
+    if (m->o.ngrams) memset(qkv__tensor_data(m->ngram_counts), 0, sizeof(float) * (size_t)qkv_tensor_count(m->ngram_counts));
 }
 
 qkv_status qkv__ngrams_count(const qkv_transformer *m, const int32_t *ids, int64_t n, int32_t class_id)
@@ -77,7 +77,7 @@ qkv_status qkv__ngrams_count(const qkv_transformer *m, const int32_t *ids, int64
     if (!m->o.ngrams || !n) return QKV_OK;
     if (!slots) return QKV_MEMORY;
     int64_t found = find_slots(&m->o, ids, n, slots);
-    float *counts = qkv_tensor_data(m->ngram_counts);
+    float *counts = qkv__tensor_data(m->ngram_counts);
     for (int64_t i = 0; i < found; i++) counts[slots[i] * m->o.classes + class_id]++;
     qkv__release(slots, bytes);
     return QKV_OK;
@@ -88,7 +88,7 @@ void qkv__ngrams_finish(const qkv_transformer *m, double overlap)
     const qkv_config *o = &m->o;
     if (!o->ngrams) return;
     const float *counts = qkv_tensor_data(m->ngram_counts);
-    float *totals = qkv_tensor_data(m->ngram_totals);
+    float *totals = qkv__tensor_data(m->ngram_totals);
     totals[ORDERS * (o->classes + 1)] = (float)overlap;
     for (int order = 0; order < ORDERS; order++) {
         int64_t from = order ? o->vocabulary : 0, to = order ? o->vocabulary + o->ngrams : o->vocabulary, used = 0;
@@ -185,7 +185,7 @@ void qkv__ngrams_fit(const qkv_transformer *m, const float *said, const int32_t 
                by[ORDERS] = { (h[2] * g[0] - h[1] * g[1]) / det, (h[0] * g[1] - h[1] * g[0]) / det };
         for (int o = 0; o < ORDERS; o++) w[o] = fmin(fmax(w[o] - fmin(fmax(by[o], -longest), longest), least), most);
     }
-    for (int o = 0; o < ORDERS; o++) qkv_tensor_data(m->ngram_weights)[o] = (float)w[o];
+    for (int o = 0; o < ORDERS; o++) qkv__tensor_data(m->ngram_weights)[o] = (float)w[o];
 }
 
 qkv_tensor *qkv__ngrams_add(const qkv_transformer *m, qkv_tensor *logits, const qkv__sources *x, const int32_t *classes)
@@ -201,7 +201,7 @@ qkv_tensor *qkv__ngrams_add(const qkv_transformer *m, qkv_tensor *logits, const 
         const int32_t *ids = x->ids + i * x->length;
         int64_t n = x->lengths ? x->lengths[i] : x->length, n_slots = find_slots(&m->o, ids, n, slots);
         bool is_counted = classes && qkv__is_training(t);
-        if (n) judge_row(m, slots, n_slots, n, is_counted ? classes[i] : -1, sums, qkv_tensor_data(said) + i * of_row);
+        if (n) judge_row(m, slots, n_slots, n, is_counted ? classes[i] : -1, sums, qkv__tensor_data(said) + i * of_row);
     }
     return qkv_add(logits, qkv_sum_dim(qkv_mul(said, m->ngram_weights), 2));
 }

@@ -280,7 +280,7 @@ qkv_tensor *qkv_params_add(qkv_params *p, const char *name, int ndim, const int6
 {
     int64_t count = 0;
     if (!p) return NULL;
-    if (p->retained && qkv_params_materialize(p)) return qkv__params_error_below(p), NULL;
+    if (p->retained && qkv__params_materialize(p)) return qkv__params_error_below(p), NULL;
     if (!check_parameter(p, name, ndim, shape, init, scale, &count)) return NULL;
     int64_t padded = qkv__round_up(count ? count : 1, LINE); /* an empty weight has an address too */
     if (!make_room_for_weights(p, padded)) return NULL;
@@ -344,7 +344,7 @@ void qkv__params_retain(qkv_params *p, void *what, void (*release)(void *))
 
 const void *qkv__params_held(const qkv_params *p) { return p->retained; }
 
-qkv_status qkv_params_materialize(qkv_params *p)
+qkv_status qkv__params_materialize(qkv_params *p)
 {
     if (!p) return qkv_params_status(p);
     if (!p->is_mapped || !p->n_entries) return QKV_OK;
@@ -411,11 +411,11 @@ qkv_tensor *qkv__no_weights(qkv_tape *t, const char *layer)
 
 int64_t qkv_params_count(const qkv_params *p) { return p ? p->count : 0; }
 
-int64_t qkv_params_block(const qkv_params *p) { return p ? p->block : 0; }
+int64_t qkv__params_block(const qkv_params *p) { return p ? p->block : 0; }
 
-float *qkv_params_data(qkv_params *p) { return p && !qkv_params_materialize(p) ? p->data : NULL; }
+float *qkv__params_data(qkv_params *p) { return p && !qkv__params_materialize(p) ? p->data : NULL; }
 
-float *qkv_params_grad(qkv_params *p) { return p && !qkv_params_materialize(p) ? p->grad : NULL; }
+float *qkv__params_grad(qkv_params *p) { return p && !qkv__params_materialize(p) ? p->grad : NULL; }
 
 int qkv_params_size(const qkv_params *p) { return p ? p->n_entries : 0; }
 
@@ -476,7 +476,7 @@ static void scale_task(void *work, int64_t task, void *scratch)
 qkv_status qkv_params_clip_grad(qkv_params *p, float max_norm, float *norm)
 {
     if (!p) return qkv_params_status(p);
-    if (qkv_params_materialize(p)) return QKV_MEMORY;
+    if (qkv__params_materialize(p)) return QKV_MEMORY;
     if (!(max_norm > 0)) return qkv__fail(QKV_USAGE, "clip: the largest norm is %g, expected more than 0", (double)max_norm);
     pass c = { .grad = p->grad, .block = p->block };
     c.cut = qkv__round_up(qkv__max(qkv__ceil_div(p->block, MAX_CUTS), TASK), LINE);

@@ -58,6 +58,17 @@ void qkv__params_place(qkv_params *p, int i, float *values);
  * alone read. */
 void qkv__params_place_typed(qkv_params *p, int i, const void *values, const void *scales, const qkv__type *type);
 
+/* The two blocks: all weights in the order added, each starting at a multiple of 16 floats, with zeros between them; and
+ * their gradients at the same places. One loop over a block meets every weight. Adding a weight may move both. NULL without
+ * weights, and when qkv__params_materialize() fails. */
+float *qkv__params_data(qkv_params *p);
+float *qkv__params_grad(qkv_params *p);
+int64_t qkv__params_block(const qkv_params *p); /* floats in a block, the zeros included */
+
+/* Copies weights whose values lie elsewhere into blocks of their own, with gradients; others stay as they are. MEMORY;
+ * UNSUPPORTED for weights in 8 or 4 bits. Not while another thread uses them. */
+qkv_status qkv__params_materialize(qkv_params *p);
+
 /* Bits of the numbers where weights have scales, the fewest; 0 where none has. Such weights cannot be changed, and what they
  * were made of is not there: UNSUPPORTED. */
 int qkv__params_bits(const qkv_params *p);

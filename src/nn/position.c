@@ -16,7 +16,7 @@ qkv_tensor *qkv__sinusoid(qkv_tape *t, int64_t first, int64_t length, int64_t di
     if (t && first < 0) return qkv__error(t, QKV_USAGE, "sinusoid: the first position is %lld", (long long)first);
     qkv_tensor *y = qkv_constant(t, 2, (int64_t[]){ length, dim }, NULL);
     if (!y) return NULL;
-    float *table = qkv_tensor_data(y);
+    float *table = qkv__tensor_data(y);
     double span = kind == QKV_POSITION_SINUSOID_FAIRSEQ ? fmax(2.0 * (double)(dim / 2) - 2, 2) : (double)dim;
     int64_t sines = dim - dim / 2; /* an odd dim ends with a sine that has no cosine */
     for (int64_t column = 0; column < dim; column++) {

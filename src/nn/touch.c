@@ -108,7 +108,7 @@ static qkv_tensor *changed_values(qkv_tensor *v, const qkv__pass *pass, qkv_atte
         any |= value_sources(&pass->touches, kind, pass->layer, query, own, from + b * n);
         for (int64_t j = 0; j < n; j++) {
             int64_t i = b * n + j, source = j < own ? from[i] : j;
-            qkv_tensor_data(kept)[i] = source >= 0;
+            qkv__tensor_data(kept)[i] = source >= 0;
             from[i] = (int32_t)(b * n + (source < 0 ? j : source));
         }
     }
@@ -135,7 +135,7 @@ static qkv_tensor *map_of(const touching *w, counts *is_one, int64_t from)
     int64_t width = w->o->heads * w->dv;
     qkv_tensor *map = qkv_constant(w->qkv[0]->tape, 3, (int64_t[]){ 1, w->queries, width }, NULL);
     for (int64_t i = 0; map && i < w->queries * width; i++)
-        qkv_tensor_data(map)[i] = is_one(w, i / width, i % width / w->dv, from);
+        qkv__tensor_data(map)[i] = is_one(w, i / width, i % width / w->dv, from);
     return map;
 }
 
@@ -212,12 +212,12 @@ static qkv_tensor *edited(const touching *w, const qkv_edit *edit, qkv_tensor *w
     if (!row || !place || !weights) return NULL;
     for (int64_t b = 0; b < w->batch; b++) {
         int64_t seen = w->mask.key_lengths ? w->mask.key_lengths[b] : w->keys, n = edit->n_row < seen ? edit->n_row : seen;
-        float *shown = qkv_tensor_data(weights) + ((b * w->o->heads + edit->head) * w->queries + edit->place) * w->keys;
+        float *shown = qkv__tensor_data(weights) + ((b * w->o->heads + edit->head) * w->queries + edit->place) * w->keys;
         memset(shown, 0, sizeof(float) * (size_t)w->keys);
         memcpy(shown, edit->row, sizeof(float) * (size_t)n);
-        memcpy(qkv_tensor_data(row) + (b * w->queries + edit->place) * w->keys, shown, sizeof(float) * (size_t)w->keys);
+        memcpy(qkv__tensor_data(row) + (b * w->queries + edit->place) * w->keys, shown, sizeof(float) * (size_t)w->keys);
     }
-    for (int64_t d = 0; d < w->dv; d++) qkv_tensor_data(place)[d * w->o->heads * w->dv + edit->head * w->dv + d] = 1;
+    for (int64_t d = 0; d < w->dv; d++) qkv__tensor_data(place)[d * w->o->heads * w->dv + edit->head * w->dv + d] = 1;
     int64_t kv_heads = w->o->kv_heads ? w->o->kv_heads : w->o->heads, h = edit->head / (w->o->heads / kv_heads);
     qkv_tensor *v = qkv_slice(changed_values(w->qkv[2], w->pass, w->kind, w->mask.key_lengths, edit->place), 2, h * w->dv,
                               (h + 1) * w->dv);
@@ -302,7 +302,7 @@ void qkv__touch_cached(const qkv__pass *pass, const qkv_mha *m, qkv_tensor *y, q
     const qkv__cached_forward *f = pass->cached;
     const qkv__paged_part *parts = kind == QKV_ATTENTION_CROSS ? f->cross : f->self;
     const touching w = { .o = &(qkv_attention_opts){ .heads = m->heads }, .pass = pass, .kind = kind };
-    float *row = qkv_tensor_data(y);
+    float *row = qkv__tensor_data(y);
     for (int64_t r = 0; r < f->rows; r++) {
         int32_t *from = qkv__save(y->tape, sizeof *from * (size_t)parts[r].keys);
         if (!from) return;

@@ -495,7 +495,7 @@ qkv_tensor *qkv__pad_rows(qkv_tensor *tokens, const qkv__sources *x)
     qkv_tensor *y = qkv_constant(tokens->tape, 3, shape, NULL);
     const float *from = qkv_tensor_data(tokens);
     for (int64_t i = 0; y && i < x->rows; from += real_tokens(x, i++) * dim)
-        memcpy(qkv_tensor_data(y) + i * x->length * dim, from, sizeof(float) * (size_t)(real_tokens(x, i) * dim));
+        memcpy(qkv__tensor_data(y) + i * x->length * dim, from, sizeof(float) * (size_t)(real_tokens(x, i) * dim));
     return y;
 }
 

@@ -77,7 +77,7 @@ static qkv_tensor *sentence_vectors(const qkv_model *m, qkv_tensor *hidden, cons
     for (int64_t b = 0; memory && b < rows; b++) {
         const double *y = run_modules(s, qkv_tensor_data(hidden) + b * length * dim, x->lengths[b], dim, memory,
                                       memory + widest);
-        for (int64_t k = 0; k < s->width; k++) qkv_tensor_data(out)[b * s->width + k] = (float)y[k];
+        for (int64_t k = 0; k < s->width; k++) qkv__tensor_data(out)[b * s->width + k] = (float)y[k];
     }
     return memory ? out : NULL;
 }

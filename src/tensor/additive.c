@@ -141,7 +141,7 @@ static float *map_for(qkv_tape *t, const qkv__attention *a, bool wanted, qkv_ten
 {
     qkv_tensor *map = wanted ? qkv__attention_map(t, a) : NULL;
     if (out) *out = map;
-    return qkv_tensor_data(map);
+    return qkv__tensor_data(map);
 }
 
 static bool additive_forward(qkv_tape *t, work *w, const qkv_attention_opts *opts)

@@ -90,9 +90,9 @@ static void give_maps(qkv_tape *t, qkv__attention *x, const qkv_attention_opts *
     qkv_tensor *weights = opts->weights || qkv__keeps_attention(t) ? qkv__attention_map(t, x) : NULL;
     qkv_tensor *scaled = opts->scaled ? qkv__attention_map(t, x) : NULL;
     qkv_tensor *scores = opts->scores ? qkv__attention_map(t, x) : NULL;
-    x->weights = qkv_tensor_data(weights);
-    x->scaled = qkv_tensor_data(scaled);
-    x->scores = qkv_tensor_data(scores);
+    x->weights = qkv__tensor_data(weights);
+    x->scaled = qkv__tensor_data(scaled);
+    x->scores = qkv__tensor_data(scores);
     if ((weights || scaled || scores) && !qkv_tape_status(t))
         run_attention(t, x, x->batch * x->heads * qkv__ceil_div(x->tq, QKV__QUERY_BLOCK), show_task);
     if (weights && qkv__keeps_attention(t)) qkv__keep_attention(t, weights);

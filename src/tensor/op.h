@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-/* Values are read through qkv_tensor_data(): a weight's memory may move between the forward and the backward. */
+/* Values are read through qkv_tensor_data(), and written through qkv__tensor_data(): a weight's memory may move between the forward and the backward. */
 
 /* Elements a task should have at least, so that sharing it pays. */
 enum { QKV_TASK_ELEMENTS = 16 << 10 };

@@ -6,7 +6,7 @@ qkv_tensor *qkv_on(qkv_tape *t, qkv_tensor *x)
     if (!x || qkv_tape_status(t)) return NULL;
     if (x->tape == t) return x;
     if (x->tape) return qkv__error(t, QKV_USAGE, "on: the tensor of shape %s lives on another tape", QKV_TEXT(x));
-    if (x->type) return qkv__error(t, QKV_USAGE, "on: the weight is not kept as float32: call qkv_params_materialize() first");
+    if (x->type) return qkv__error(t, QKV_USAGE, "on: the weight is not kept as float32: load the model with QKV_DTYPE_F32");
     return qkv__alias(t, x, x->ndim, x->shape);
 }
 

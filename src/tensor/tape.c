@@ -65,9 +65,13 @@ static const qkv_tensor *owner(const qkv_tensor *x)
     return x;
 }
 
-float *qkv_tensor_data(const qkv_tensor *x) { return x ? owner(x)->data : NULL; }
+float *qkv__tensor_data(const qkv_tensor *x) { return x ? owner(x)->data : NULL; }
 
-float *qkv_tensor_grad(const qkv_tensor *x) { return x ? owner(x)->grad : NULL; }
+const float *qkv_tensor_data(const qkv_tensor *x) { return qkv__tensor_data(x); }
+
+float *qkv_tensor_data_mut(qkv_tensor *x) { return x && !owner(x)->packing ? owner(x)->data : NULL; }
+
+const float *qkv_tensor_grad(const qkv_tensor *x) { return x ? owner(x)->grad : NULL; }
 
 float qkv_tensor_item(const qkv_tensor *x) { return x && x->count == 1 ? qkv_tensor_data(x)[0] : NAN; }
 
@@ -227,7 +231,7 @@ qkv_tape *qkv__operands(const char *operation, int n, qkv_tensor *const *in)
     qkv_tape *t = qkv__operands_of_any_type(operation, n, in);
     for (int i = 0; t && i < n; i++) {
         if (!in[i]->type) continue;
-        qkv__error(t, QKV_USAGE, "%s: a weight is not kept as float32: call qkv_params_materialize() first", operation);
+        qkv__error(t, QKV_USAGE, "%s: a weight is not kept as float32: load the model with QKV_DTYPE_F32", operation);
         return NULL;
     }
     return t;
@@ -331,7 +335,7 @@ qkv_tensor *qkv__result_inplace(qkv_tape *t, qkv_tensor *x, qkv__backward *backw
     qkv_tensor *y = append(t, x->ndim, x->shape, n_in, in);
     if (!y) return NULL;
     y->backward = backward;
-    y->data = qkv_tensor_data(x);
+    y->data = qkv__tensor_data(x);
     return y;
 }
 

@@ -72,6 +72,9 @@ void *qkv__save(qkv_tape *t, size_t bytes);
 /* Resets the tape and gives its memory back. */
 void qkv__tape_trim(qkv_tape *t);
 
+/* The values of x, to be written: of a weight that lies elsewhere too. */
+float *qkv__tensor_data(const qkv_tensor *x);
+
 /* ---- in backward ---- */
 
 /* Where to add x's gradient, zero at first; NULL when x wants none (or memory is out: backward then stops). */

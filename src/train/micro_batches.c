@@ -5,6 +5,7 @@
 
 #include "../base/memory.h"
 #include "../dist/reduction.h"
+#include "../nn/params.h"
 #include "../tensor/tape.h"
 
 #include <stdio.h>
@@ -115,7 +116,7 @@ qkv_status qkv__sum_micro_batches(const qkv__micro_batches *m)
     qkv__node nodes[QKV__MAX_NODES];
     float *values[QKV__MAX_NODES];
     int rank = qkv_dist_rank(), ranks = qkv_dist_size(), own = qkv__tree_nodes(m->n, qkv__tree_share(m->n, rank, ranks), nodes);
-    summation s = { .m = m, .grad = qkv_params_grad(m->params), .values = values, .block = qkv_params_block(m->params) };
+    summation s = { .m = m, .grad = qkv__params_grad(m->params), .values = values, .block = qkv__params_block(m->params) };
     qkv_status status = QKV_OK;
     m->sums->bytes = sizeof(float) * (size_t)s.block;
     for (s.first = 0; s.first < own && !status; s.first++) {

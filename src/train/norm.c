@@ -4,6 +4,7 @@
 #include "../base/memory.h"
 #include "../base/pool.h"
 #include "../base/size.h"
+#include "../nn/params.h"
 
 #include <math.h>
 
@@ -63,7 +64,7 @@ static qkv_status clip(clipping *c, int64_t units, float max_norm, float *norm)
 qkv_status qkv__clip_slices(qkv_params *p, const qkv__slices *s, float max_norm, float *norm)
 {
     int64_t units = qkv__ceil_div(s->count, QKV__UNIT);
-    clipping c = { .slices = s, .grad = qkv_params_grad(p) };
+    clipping c = { .slices = s, .grad = qkv__params_grad(p) };
     size_t bytes = sizeof *c.squares * (size_t)units;
     if (!(c.squares = qkv__alloc(bytes))) return QKV_MEMORY;
     qkv_status status = clip(&c, units, max_norm, norm);

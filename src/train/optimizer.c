@@ -7,6 +7,7 @@
 #include "../base/size.h"
 #include "../dist/changes.h"
 #include "../base/number.h"
+#include "../nn/params.h"
 
 #include <math.h>
 #include <string.h>
@@ -218,7 +219,7 @@ static int64_t cut(const qkv_optimizer *o, bool decay_all, piece *pieces)
     int64_t n = 0;
     for (int i = 0; i < qkv_params_size(o->params); i++) {
         const qkv_tensor *w = qkv_params_at(o->params, i);
-        int64_t start = qkv_tensor_data(w) - qkv_params_data(o->params);
+        int64_t start = qkv_tensor_data(w) - qkv__params_data(o->params);
         qkv__span all = { start, start + qkv_tensor_count(w) };
         n += cut_weight(o, all, decay_all || qkv_tensor_ndim(w) >= 2, pieces ? pieces + n : NULL);
     }
@@ -245,10 +246,10 @@ qkv_optimizer *qkv__optimizer_new_of(qkv_params *p, const qkv_optimizer_opts *op
     qkv_optimizer_opts given;
     if (QKV__READ_OPTIONS(&given, decay_all, opts, "optimizer")) return NULL;
     const settings set = resolve_optimizer_options(&given);
-    if (qkv_params_status(p) || check_optimizer_settings(given.rule, &set) || qkv_params_materialize(p)) return NULL;
+    if (qkv_params_status(p) || check_optimizer_settings(given.rule, &set) || qkv__params_materialize(p)) return NULL;
     qkv_optimizer *o = qkv__alloc_zero(sizeof *o);
     if (!o) return NULL;
-    *o = (qkv_optimizer){ .params = p, .rule = given.rule, .set = set, .block = qkv_params_block(p), .slices = slices };
+    *o = (qkv_optimizer){ .params = p, .rule = given.rule, .set = set, .block = qkv__params_block(p), .slices = slices };
     o->slices.count = o->block;
     o->states = slices.ranks == 1 ? o->block : qkv__slice_place(&o->slices, qkv__buckets(&o->slices));
     int states;
@@ -306,7 +307,7 @@ static void step_piece(const qkv_optimizer *o, piece *at)
     if (!at->decays) f.decay = 0;
     float *state[2];
     for (int i = 0; i < 2; i++) state[i] = o->state[i] ? o->state[i] + at->state : NULL;
-    float *weights = qkv_params_data(o->params) + at->from, *gradients = qkv_params_grad(o->params) + at->from;
+    float *weights = qkv__params_data(o->params) + at->from, *gradients = qkv__params_grad(o->params) + at->from;
     if (o->slices.ranks > 1) step_and_tell(o, &f, at->count, weights, gradients, state[0], state[1]);
     else o->update(&f, at->count, weights, gradients, state[0], state[1]);
     at->is_finite = qkv__all_finite(at->count, weights); /* while it lies in the cache */
@@ -331,7 +332,8 @@ static void step_some(void *work, int64_t task, void *scratch)
 qkv_status qkv__optimizer_step_in_order(qkv_optimizer *o, void (*tell)(void *data, int64_t to), void *data)
 {
     if (!o) return qkv_error_status() ? qkv_error_status() : qkv__fail(QKV_USAGE, "there is no optimizer");
-    if (o->block != qkv_params_block(o->params)) return qkv__fail(QKV_USAGE, "optimizer: weights were added after it was made");
+    if (o->block != qkv__params_block(o->params))
+        return qkv__fail(QKV_USAGE, "optimizer: weights were added after it was made");
     if (!(o->set.lr >= 0 && o->set.lr < INFINITY))
         return qkv__fail(QKV_USAGE, "optimizer: lr is %g, expected a finite number, at least 0", o->set.lr);
     o->now = factors_of(o);

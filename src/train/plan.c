@@ -10,6 +10,7 @@
 #include "../base/options.h"
 #include "../base/size.h"
 #include "../dist/dist.h"
+#include "../nn/params.h"
 
 #include <stdbool.h>
 #include <string.h>
@@ -89,14 +90,14 @@ static qkv_status try_updates(qkv_model *m, const qkv_dataset *pairs, const qkv_
     qkv_params *p = qkv_model_params(m);
     qkv_trainer *t = make_trial(m, pairs, o);
     if (!t) return qkv_error_status();
-    size_t bytes = sizeof(float) * (size_t)qkv_params_block(p);
+    size_t bytes = sizeof(float) * (size_t)qkv__params_block(p);
     float *kept = qkv__alloc(bytes);
     qkv_status status = kept ? QKV_OK : QKV_MEMORY;
-    if (kept) memcpy(kept, qkv_params_data(p), bytes);
+    if (kept) memcpy(kept, qkv__params_data(p), bytes);
     if (!status) status = time_updates(o, t, out, is_stopped);
     if (!status && !*is_stopped) status = time_validation(o, m, out);
     qkv_trainer_free(t); /* before: weights may still be on their way */
-    if (kept) memcpy(qkv_params_data(p), kept, bytes);
+    if (kept) memcpy(qkv__params_data(p), kept, bytes);
     qkv_params_zero_grad(p);
     qkv__release(kept, bytes);
     return status;

@@ -17,6 +17,7 @@
 #include "../io/safetensors.h"
 #include "../tensor/tape.h"
 #include "../data/pairs.h"
+#include "../nn/params.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -144,13 +145,13 @@ static qkv_status join_ranks(qkv_trainer *t)
     if (has_text_of_rank_0(t)) t->pairs_hash = first;
     if (!status) status = qkv__dist_agree(&t->pairs_hash, sizeof t->pairs_hash, "the text");
     if (!status) status = qkv__dist_agree(&options, sizeof options, "the options");
-    return status ? status : qkv__dist_copy(qkv_params_data(p), sizeof(float) * (size_t)qkv_params_block(p));
+    return status ? status : qkv__dist_copy(qkv__params_data(p), sizeof(float) * (size_t)qkv__params_block(p));
 }
 
 static qkv_status start(qkv_trainer *t)
 {
     qkv_params *p = qkv_model_params(t->model);
-    t->slices = qkv__slices_of(qkv_params_block(p));
+    t->slices = qkv__slices_of(qkv__params_block(p));
     t->is_sharded = t->slices.ranks > 1;
     t->optimizer = t->is_sharded ? qkv__optimizer_new_of(p, &t->optimizer_opts, t->slices)
                                  : qkv_optimizer_new(p, &t->optimizer_opts);
@@ -230,7 +231,7 @@ static qkv_status check_update(const qkv_trainer *t)
     int64_t at = qkv__optimizer_lost(t->optimizer);
     for (int i = 0; at >= 0 && i < qkv_params_size(p); i++) {
         const qkv_tensor *w = qkv_params_at(p, i);
-        int64_t start = w->data - qkv_params_data(p);
+        int64_t start = w->data - qkv__params_data(p);
         if (at < start || at >= start + w->count) continue;
         return qkv__fail(QKV_NUMERIC,
                          "step %lld: after its update %s of \"%s\" is not finite; a smaller learning rate may help",
@@ -255,7 +256,7 @@ static void await_weight(void *data, const qkv_tensor *w)
 /* The gradients of other ranks' slices: this rank's have its changes, which go with the weights. */
 static void zero_others(const qkv_trainer *t)
 {
-    float *grad = qkv_params_grad(qkv_model_params(t->model));
+    float *grad = qkv__params_grad(qkv_model_params(t->model));
     for (int64_t b = 0; b < qkv__buckets(&t->slices); b++) {
         qkv__span all = qkv__bucket(&t->slices, b), own = qkv__slice(&t->slices, b, t->slices.rank);
         memset(grad + all.from, 0, sizeof *grad * (size_t)(own.from - all.from));
@@ -288,7 +289,7 @@ static qkv_status begin_gathering(qkv_trainer *t)
     qkv_params *p = qkv_model_params(t->model);
     qkv_status status = end_gathering(t); /* where there was nothing to compute */
     if (status) return status;
-    t->gathering = qkv__all_gather_begin(&t->slices, qkv_params_data(p), qkv_params_grad(p));
+    t->gathering = qkv__all_gather_begin(&t->slices, qkv__params_data(p), qkv__params_grad(p));
     if (!t->gathering) return QKV_MEMORY;
     qkv__await_weights(t->tape, await_weight, t);
     return QKV_OK;
@@ -404,7 +405,7 @@ static qkv_status clip(qkv_trainer *t, float *norm)
     qkv_status status = t->o.micro_batches ? qkv__clip_slices(p, &t->slices, t->o.clip, norm)
                                            : qkv_params_clip_grad(p, t->o.clip, norm);
     if (!status || isfinite(*norm)) return status;
-    if (t->is_sharded) status = qkv__share_block(&t->slices, qkv_params_grad(p)); /* so that each can tell which it is */
+    if (t->is_sharded) status = qkv__share_block(&t->slices, qkv__params_grad(p)); /* so that each can tell which it is */
     return status == QKV_IO ? status : not_finite(t, "norm of the gradients", (double)*norm, true);
 }
 
@@ -589,7 +590,7 @@ static void list_state(const qkv_trainer *t, listing *l, int k, int i, qkv__coll
     qkv_params *p = qkv_model_params(t->model);
     const qkv_tensor *w = qkv_params_at(p, i);
     qkv__to_store *to = &l->tensors[l->n];
-    int64_t start = w->data - qkv_params_data(p);
+    int64_t start = w->data - qkv__params_data(p);
     *to = (qkv__to_store){ .name = l->names[l->n], .ndim = w->ndim, .shape = w->shape, .count = w->count };
     snprintf(l->names[l->n], sizeof l->names[l->n], "optimizer.%d.%s", k, qkv_params_name(p, i));
     l->states[l->n] = (qkv__scattered){ .all = all, .state = k, .start = start };
@@ -785,10 +786,10 @@ typedef struct shared_position {
 static qkv_status share_position(qkv_trainer *t)
 {
     qkv_params *p = qkv_model_params(t->model);
-    size_t bytes = sizeof(float) * (size_t)qkv_params_block(p);
+    size_t bytes = sizeof(float) * (size_t)qkv__params_block(p);
     shared_position at = { qkv_optimizer_steps(t->optimizer), t->next, t->number, t->passes, t->best_so_far };
     qkv_status status = qkv__dist_copy(&at, sizeof at);
-    if (!status) status = qkv__dist_copy(qkv_params_data(p), bytes);
+    if (!status) status = qkv__dist_copy(qkv__params_data(p), bytes);
     for (int k = 0; !status && !t->is_sharded && qkv__optimizer_state(t->optimizer, k); k++)
         status = qkv__dist_copy(qkv__optimizer_state(t->optimizer, k), bytes);
     if (!status && at.number != t->number) status = begin_epoch(t, at.number);
@@ -808,7 +809,7 @@ static void read_bucket(const qkv_trainer *t, const qkv__safetensors *file, int 
     memset(to, 0, sizeof *to * (size_t)(bucket.to - bucket.from));
     for (int i = 0; i < qkv_params_size(p); i++) {
         const qkv_tensor *w = qkv_params_at(p, i);
-        int64_t start = w->data - qkv_params_data(p);
+        int64_t start = w->data - qkv__params_data(p);
         int64_t from = qkv__max(start, bucket.from), end = qkv__min(start + w->count, bucket.to);
         if (from >= end) continue;
         snprintf(name, sizeof name, "optimizer.%d.%s", k, qkv_params_name(p, i));

@@ -62,8 +62,8 @@ static void find_checkpoints(void)
 EXPORT("load") int load_model(const char *name)
 {
     qkv_set_num_threads(1);
-    model = qkv_model_load("/model", NULL);
-    if (model) qkv_params_materialize(qkv_model_params(model)); /* as float32, to be read fast; where that fails they stay */
+    model = qkv_model_load("/model", &QKV_OPTS(qkv_load_opts, .dtype = QKV_DTYPE_F32)); /* to be read fast */
+    if (!model) model = qkv_model_load("/model", NULL); /* of few bits, or memory is too small */
     engine = model ? qkv__engine_new(model, name) : NULL;
     if (engine) find_checkpoints();
     return engine ? QKV_OK : (int)qkv_error_status();
