@@ -77,10 +77,12 @@ static qkv_model *make_model_with(shape s, qkv_tokenizer *t)
 
 static qkv_model *make_model(shape s) { return make_model_with(s, learn(s.kind)); }
 
-static qkv_attention_capture attend(const qkv_model *m, const char *source, const char *target, const qkv_attend_opts *opts)
+static qkv_attention_capture *attend(const qkv_model *m, const char *source, const char *target, const qkv_attend_opts *opts)
 {
-    qkv_attention_capture a = { 0 };
-    qkv_status status = qkv_attend(m, source, strlen(source), target, target ? strlen(target) : 0, opts, &a);
+    qkv_attention_capture *a = NULL;
+    qkv_attend_opts all = opts ? *opts : (qkv_attend_opts){ 0 };
+    all.target = qkv_cstr(target);
+    qkv_status status = qkv_attend(m, qkv_cstr(source), &all, &a);
     if (status) fail_msg("attend gave %d: %s", (int)status, qkv_error());
     return a;
 }
@@ -148,7 +150,7 @@ static void same_as_tape(const qkv_attention_capture *a, qkv_attention_kind kind
     }
 }
 
-static void same_ids(const qkv_attention_side *side, const int32_t *ids, int64_t n)
+static void same_ids(const qkv_axis *side, const int32_t *ids, int64_t n)
 {
     assert_int_equal(side->first[side->n], n);
     assert_memory_equal(side->ids, ids, sizeof *ids * (size_t)n);
@@ -157,42 +159,43 @@ static void same_ids(const qkv_attention_side *side, const int32_t *ids, int64_t
 static void weights_are_those_of_a_tape(void **state)
 {
     (void)state;
-    const qkv_attend_opts pieces = { .pieces = 1 };
+    const qkv_attend_opts pieces = { .split_characters = 1 };
     qkv_model *m = make_model(pair);
-    qkv_attention_capture a = attend(m, "I love the 狗", "我爱狗 dog", &pieces);
+    qkv_attention_capture *a = attend(m, "I love the 狗", "我爱狗 dog", &pieces);
     by_hand b = run_by_hand(m, "I love the 狗", "我爱狗 dog");
-    assert_true(a.layers[0] == 1 && a.layers[1] == LAYERS && a.layers[2] == LAYERS && a.heads == HEADS && !a.found);
-    same_ids(&a.source, b.source, b.n_source);
-    same_ids(&a.read, b.read, b.n_read);
+    assert_true(a->layers[0] == 1 && a->layers[1] == LAYERS && a->layers[2] == LAYERS && a->heads == HEADS && !a->found);
+    same_ids(&a->source, b.source, b.n_source);
+    same_ids(&a->target, b.read, b.n_read);
     b.read[b.n_read] = 2;
-    same_ids(&a.chosen, b.read + 1, b.n_read);
-    same_as_tape(&a, QKV_ATTENTION_ENCODER, 0, &b, 0, b.n_source, b.n_source);
+    same_ids(&a->predicted, b.read + 1, b.n_read);
+    same_as_tape(a, QKV_ATTENTION_ENCODER, 0, &b, 0, b.n_source, b.n_source);
     for (int l = 0; l < LAYERS; l++) {
-        same_as_tape(&a, QKV_ATTENTION_DECODER, l, &b, 1 + 2 * l, b.n_read, b.n_read);
-        same_as_tape(&a, QKV_ATTENTION_CROSS, l, &b, 2 + 2 * l, b.n_read, b.n_source);
+        same_as_tape(a, QKV_ATTENTION_DECODER, l, &b, 1 + 2 * l, b.n_read, b.n_read);
+        same_as_tape(a, QKV_ATTENTION_CROSS, l, &b, 2 + 2 * l, b.n_read, b.n_source);
     }
     qkv_tape_free(b.tape);
     qkv_model_free(m);
 
     m = make_model(encoder); /* the result is used again */
-    assert_int_equal(qkv_attend(m, "I love you", 10, NULL, 0, &pieces, &a), QKV_OK);
+    assert_int_equal(qkv_attend(m, qkv_cstr("I love you"), &pieces, &a), QKV_OK);
     b = run_by_hand(m, "I love you", NULL);
-    assert_true(a.layers[0] == LAYERS && !a.layers[1] && !a.layers[2] && !a.read.n && !a.chosen.n);
-    assert_null(qkv_attention_rows(&a, QKV_ATTENTION_DECODER));
-    assert_null(qkv_attention_columns(&a, QKV_ATTENTION_CROSS));
-    same_ids(&a.source, b.source, b.n_source);
-    for (int l = 0; l < LAYERS; l++) same_as_tape(&a, QKV_ATTENTION_ENCODER, l, &b, l, b.n_source, b.n_source);
+    assert_true(a->layers[0] == LAYERS && !a->layers[1] && !a->layers[2] && !a->target.n && !a->predicted.n);
+    assert_null(qkv_attention_rows(a, QKV_ATTENTION_DECODER));
+    assert_null(qkv_attention_columns(a, QKV_ATTENTION_CROSS));
+    same_ids(&a->source, b.source, b.n_source);
+    for (int l = 0; l < LAYERS; l++) same_as_tape(a, QKV_ATTENTION_ENCODER, l, &b, l, b.n_source, b.n_source);
     qkv_tape_free(b.tape);
     qkv_model_free(m);
 
     m = make_model(decoder);
-    assert_int_equal(qkv_attend(m, "I love ", 7, "you", 3, &pieces, &a), QKV_OK);
+    assert_int_equal(
+        qkv_attend(m, qkv_cstr("I love "), &(qkv_attend_opts){ .target = qkv_cstr("you"), .split_characters = 1 }, &a), QKV_OK);
     b = run_by_hand(m, NULL, "I love you");
-    assert_true(!a.layers[0] && a.layers[1] == LAYERS && !a.layers[2] && !a.source.n && !a.chosen.n);
-    same_ids(&a.read, b.read, b.n_read);
-    for (int l = 0; l < LAYERS; l++) same_as_tape(&a, QKV_ATTENTION_DECODER, l, &b, l, b.n_read, b.n_read);
+    assert_true(!a->layers[0] && a->layers[1] == LAYERS && !a->layers[2] && !a->source.n && !a->predicted.n);
+    same_ids(&a->target, b.read, b.n_read);
+    for (int l = 0; l < LAYERS; l++) same_as_tape(a, QKV_ATTENTION_DECODER, l, &b, l, b.n_read, b.n_read);
     qkv_tape_free(b.tape);
-    qkv_attention_capture_free(&a);
+    qkv_free(a);
     qkv_model_free(m);
 }
 
@@ -204,17 +207,17 @@ static void a_space_is_seen(void **state)
     const qkv_tokenizer *t = qkv_model_tokenizer(m, QKV_SIDE_SOURCE);
     const int32_t ids[] = { qkv_tokenizer_id(t, "\xE2\x96\x81"), qkv_tokenizer_id(t, "\xE2\x96\x81the") };
     assert_true(ids[0] > 0 && ids[1] > 0);
-    qkv_attention_capture a = attend(m, "the", NULL, &(qkv_attend_opts){ .target_ids = ids, .n_target_ids = 2 });
-    assert_int_equal(a.read.n, 4);
-    assert_string_equal(a.read.names[1], "the");
-    assert_string_equal(a.read.names[2], " ");
-    assert_string_equal(a.read.names[3], "the");
-    qkv_attention_capture_free(&a);
+    qkv_attention_capture *a = attend(m, "the", NULL, &(qkv_attend_opts){ .target_ids = ids, .n_target_ids = 2 });
+    assert_int_equal(a->target.n, 4);
+    assert_string_equal(a->target.names[1], "the");
+    assert_string_equal(a->target.names[2], " ");
+    assert_string_equal(a->target.names[3], "the");
+    qkv_free(a);
     a = attend(m, "\xE7\x88\xB1", NULL, NULL); /* the space that is put before it is a token of its own */
-    assert_int_equal(a.read.n, 3);
-    assert_string_equal(a.read.names[1], " ");
-    assert_string_equal(a.read.names[2], "\xE7\x88\xB1");
-    qkv_attention_capture_free(&a);
+    assert_int_equal(a->target.n, 3);
+    assert_string_equal(a->target.names[1], " ");
+    assert_string_equal(a->target.names[2], "\xE7\x88\xB1");
+    qkv_free(a);
     qkv_model_free(m);
 }
 
@@ -226,13 +229,13 @@ static void ids_are_a_target_too(void **state)
     const qkv_tokenizer *t = qkv_model_tokenizer(m, QKV_SIDE_SOURCE);
     const int32_t the = qkv_tokenizer_id(t, "\xC4\xA0the"), ids[3] = { the, 2, the };
     assert_true(the > 0);
-    qkv_attention_capture a = attend(m, "I", NULL, &(qkv_attend_opts){ .target_ids = ids, .n_target_ids = 3 });
-    assert_int_equal(a.read.n, 5);
-    assert_string_equal(a.read.names[1], "I");
-    assert_string_equal(a.read.names[2], " the");
-    assert_string_equal(a.read.names[3], "</s>");
-    assert_memory_equal(a.read.special, "\1\0\0\1\0", 5);
-    qkv_attention_capture_free(&a);
+    qkv_attention_capture *a = attend(m, "I", NULL, &(qkv_attend_opts){ .target_ids = ids, .n_target_ids = 3 });
+    assert_int_equal(a->target.n, 5);
+    assert_string_equal(a->target.names[1], "I");
+    assert_string_equal(a->target.names[2], " the");
+    assert_string_equal(a->target.names[3], "</s>");
+    assert_memory_equal(a->target.is_special, "\1\0\0\1\0", 5);
+    qkv_free(a);
     qkv_model_free(m);
 
     m = make_model((shape){ 1, 1, QKV_TOKEN_BPE, QKV_POSITION_SINUSOID, 7 });
@@ -240,17 +243,17 @@ static void ids_are_a_target_too(void **state)
     char name[16];
     snprintf(name, sizeof name, "<%d>", unknown);
     a = attend(m, "I", NULL, &(qkv_attend_opts){ .target_ids = &unknown, .n_target_ids = 1 });
-    assert_true(a.chosen.n == 2 && a.read.n == 2 && !a.found);
-    assert_string_equal(a.chosen.names[0], name);
-    assert_string_equal(a.chosen.names[1], "</s>");
-    assert_string_equal(a.read.names[0], "<s>");
-    assert_string_equal(a.read.names[1], name);
-    assert_int_equal(qkv_attend(m, "I", 1, NULL, 0, &(qkv_attend_opts){ .target_ids = ids }, &a), QKV_OK);
-    assert_true(a.chosen.n == 1 && a.read.n == 1 && !a.found); /* ids, but none of them: an empty target */
+    assert_true(a->predicted.n == 2 && a->target.n == 2 && !a->found);
+    assert_string_equal(a->predicted.names[0], name);
+    assert_string_equal(a->predicted.names[1], "</s>");
+    assert_string_equal(a->target.names[0], "<s>");
+    assert_string_equal(a->target.names[1], name);
+    assert_int_equal(qkv_attend(m, qkv_cstr("I"), &(qkv_attend_opts){ .target_ids = ids }, &a), QKV_OK);
+    assert_true(a->predicted.n == 1 && a->target.n == 1 && !a->found); /* ids, but none of them: an empty target */
     qkv_model_free(m);
     m = make_model(encoder);
-    assert_int_equal(qkv_attend(m, "I", 1, NULL, 0, &(qkv_attend_opts){ .target_ids = ids }, &a), QKV_OK);
-    qkv_attention_capture_free(&a);
+    assert_int_equal(qkv_attend(m, qkv_cstr("I"), &(qkv_attend_opts){ .target_ids = ids }, &a), QKV_OK);
+    qkv_free(a);
     qkv_model_free(m);
 }
 
@@ -267,28 +270,29 @@ static void target_is_the_translation(void **state)
     qkv_translations t = { 0 };
     for (size_t i = 0; i < sizeof corpus / sizeof *corpus; i++)
         for (size_t k = 0; k < sizeof searches / sizeof *searches; k++) {
-            const qkv_attend_opts opts = { .beam = searches[k].beam, .length_penalty = searches[k].penalty };
-            const qkv_translate_opts same = { .beam = opts.beam, .length_penalty = opts.length_penalty, .attention = 1 };
-            qkv_attention_capture a = attend(m, corpus[i], NULL, &opts);
+            const qkv_attend_opts opts = { .beam_size = searches[k].beam, .length_penalty = searches[k].penalty };
+            const qkv_translate_opts same = { .beam = opts.beam_size, .length_penalty = opts.length_penalty, .attention = 1 };
+            qkv_attention_capture *a = attend(m, corpus[i], NULL, &opts);
             assert_int_equal(qkv_translate(m, &corpus[i], NULL, 1, &same, &t), QKV_OK);
             const qkv_translation *x = t.best;
-            assert_non_null(a.found);
-            assert_string_equal(a.found->text, x->text);
-            assert_true(a.found->score == x->score && a.found->log_p == x->log_p && a.found->is_cut == x->is_cut);
-            assert_int_equal(a.found->n_ids, x->n_ids);
-            assert_int_equal(a.chosen.first[a.chosen.n], x->n_ids + 1);
-            assert_memory_equal(a.chosen.ids, x->ids, sizeof *x->ids * (size_t)x->n_ids);
-            qkv_attention_capture_free(&a);
+            assert_non_null(a->found);
+            assert_string_equal(a->found->text, x->text);
+            assert_true(a->found->score == x->score && a->found->log_p == x->log_p && a->found->is_cut == x->is_cut);
+            assert_int_equal(a->found->n_ids, x->n_ids);
+            assert_int_equal(a->predicted.first[a->predicted.n], x->n_ids + 1);
+            assert_memory_equal(a->predicted.ids, x->ids, sizeof *x->ids * (size_t)x->n_ids);
+            qkv_free(a);
             a = attend(m, corpus[i], NULL,
-                       &(qkv_attend_opts){ .beam = opts.beam, .length_penalty = opts.length_penalty, .pieces = 1 });
+                       &(qkv_attend_opts){
+                           .beam_size = opts.beam_size, .length_penalty = opts.length_penalty, .split_characters = 1 });
             int64_t map = (x->n_ids + 1) * t.n_source[0];
             for (int l = 0; l < LAYERS; l++)
                 for (int h = 0; h < HEADS; h++) {
-                    float *weights = weights_of(&a, QKV_ATTENTION_CROSS, l, h);
+                    float *weights = weights_of(a, QKV_ATTENTION_CROSS, l, h);
                     assert_memory_equal(weights, x->cross + (l * HEADS + h) * map, sizeof *weights * (size_t)map);
                     free(weights);
                 }
-            qkv_attention_capture_free(&a);
+            qkv_free(a);
         }
     qkv_translations_free(&t);
     qkv_model_free(m);
@@ -301,29 +305,30 @@ static void units_have_the_text_that_was_given(void **state)
     (void)state;
     static const char text[] = "the 狗,  \xF0\x9F\x98\x80 مرحبا x";
     qkv_model *m = make_model(encoder);
-    qkv_attention_capture a = attend(m, text, NULL, NULL), p = attend(m, text, NULL, &(qkv_attend_opts){ .pieces = 1 });
+    qkv_attention_capture *a = attend(m, text, NULL, NULL),
+                          *p = attend(m, text, NULL, &(qkv_attend_opts){ .split_characters = 1 });
     char joined[100] = "";
-    for (int64_t i = 0; i < a.source.n; i++) {
-        assert_int_equal(qkv_utf8_valid(a.source.names[i], strlen(a.source.names[i])), strlen(a.source.names[i]));
-        assert_int_equal(a.source.special[i], i == 0 || i == a.source.n - 1);
-        if (!a.source.special[i]) strcat(joined, a.source.names[i]);
+    for (int64_t i = 0; i < a->source.n; i++) {
+        assert_int_equal(qkv_utf8_valid(a->source.names[i], strlen(a->source.names[i])), strlen(a->source.names[i]));
+        assert_int_equal(a->source.is_special[i], i == 0 || i == a->source.n - 1);
+        if (!a->source.is_special[i]) strcat(joined, a->source.names[i]);
     }
     assert_string_equal(joined, text);
-    assert_true(a.source.n < p.source.n); /* the dog and the face are several tokens each */
-    assert_int_equal(a.source.first[a.source.n], p.source.n);
-    assert_string_equal(a.source.names[0], "<s>");
-    assert_string_equal(a.source.names[1], "the");
+    assert_true(a->source.n < p->source.n); /* the dog and the face are several tokens each */
+    assert_int_equal(a->source.first[a->source.n], p->source.n);
+    assert_string_equal(a->source.names[0], "<s>");
+    assert_string_equal(a->source.names[1], "the");
     int bytes = 0;
-    for (int64_t i = 0; i < p.source.n; i++) bytes += strstr(p.source.names[i], "\\x") != NULL;
+    for (int64_t i = 0; i < p->source.n; i++) bytes += strstr(p->source.names[i], "\\x") != NULL;
     assert_true(bytes >= 3);
-    qkv_attention_capture_free(&a);
-    qkv_attention_capture_free(&p);
+    qkv_free(a);
+    qkv_free(p);
 
     a = attend(m, "a\xFF\xE7\x8B", NULL, NULL); /* what is not UTF-8 is read, and shown, as U+FFFD */
-    assert_string_equal(a.source.names[a.source.n - 2], "\xEF\xBF\xBD");
-    assert_int_equal(qkv_attend(m, "a\0b", 3, NULL, 0, NULL, &a), QKV_OK);
-    assert_string_equal(a.source.names[2], "\xE2\x90\x80");
-    qkv_attention_capture_free(&a);
+    assert_string_equal(a->source.names[a->source.n - 2], "\xEF\xBF\xBD");
+    assert_int_equal(qkv_attend(m, (qkv_str){ "a\0b", 3 }, NULL, &a), QKV_OK);
+    assert_string_equal(a->source.names[2], "\xE2\x90\x80");
+    qkv_free(a);
     qkv_model_free(m);
 }
 
@@ -332,22 +337,22 @@ static void unknown_words_keep_their_text(void **state)
 {
     (void)state;
     qkv_model *m = make_model((shape){ 1, 0, QKV_TOKEN_WORDS, QKV_POSITION_SINUSOID, 0 });
-    qkv_attention_capture a = attend(m, "  The Zebra\tSAT", NULL, &(qkv_attend_opts){ .no_special = 1 });
-    assert_int_equal(a.source.n, 3);
-    assert_string_equal(a.source.names[0], "The");
-    assert_string_equal(a.source.names[1], "Zebra");
-    assert_string_equal(a.source.names[2], "SAT");
-    assert_int_equal(a.source.ids[1], qkv_tokenizer_id(qkv_model_tokenizer(m, QKV_SIDE_SOURCE), "<unk>"));
-    assert_int_equal(qkv_attend(m, " \t", 2, NULL, 0, NULL, &a), QKV_OK); /* <s> </s> */
-    assert_int_equal(a.source.n, 2);
-    qkv_attention_capture_free(&a);
+    qkv_attention_capture *a = attend(m, "  The Zebra\tSAT", NULL, &(qkv_attend_opts){ .no_special = 1 });
+    assert_int_equal(a->source.n, 3);
+    assert_string_equal(a->source.names[0], "The");
+    assert_string_equal(a->source.names[1], "Zebra");
+    assert_string_equal(a->source.names[2], "SAT");
+    assert_int_equal(a->source.ids[1], qkv_tokenizer_id(qkv_model_tokenizer(m, QKV_SIDE_SOURCE), "<unk>"));
+    assert_int_equal(qkv_attend(m, (qkv_str){ " \t", 2 }, NULL, &a), QKV_OK); /* <s> </s> */
+    assert_int_equal(a->source.n, 2);
+    qkv_free(a);
     qkv_model_free(m);
     m = make_model((shape){ 1, 0, QKV_TOKEN_CHARACTERS, QKV_POSITION_SINUSOID, 0 });
     a = attend(m, "我Z", NULL, NULL);
-    assert_int_equal(a.source.n, 4);
-    assert_string_equal(a.source.names[1], "我");
-    assert_string_equal(a.source.names[2], "Z");
-    qkv_attention_capture_free(&a);
+    assert_int_equal(a->source.n, 4);
+    assert_string_equal(a->source.names[1], "我");
+    assert_string_equal(a->source.names[2], "Z");
+    qkv_free(a);
     qkv_model_free(m);
 }
 
@@ -362,32 +367,30 @@ static void broken_characters_are_shown(void **state)
     assert_int_equal(dog.n, 3);
     const int32_t x = qkv_tokenizer_id(t, "x"),
                   ids[] = { dog.ids[0], dog.ids[1], x, dog.ids[0], dog.ids[1], dog.ids[2], dog.ids[2], dog.ids[0], dog.ids[1] };
-    qkv_attention_capture a = attend(m, "x", NULL, &(qkv_attend_opts){ .target_ids = ids, .n_target_ids = 9 });
+    qkv_attention_capture *a = attend(m, "x", NULL, &(qkv_attend_opts){ .target_ids = ids, .n_target_ids = 9 });
     static const char *const wanted[] = { "\xEF\xBF\xBD", "\xEF\xBF\xBD", "x",   "狗", "\xEF\xBF\xBD",
                                           "\xEF\xBF\xBD", "\xEF\xBF\xBD", "</s>" };
-    assert_int_equal(a.chosen.n, 8);
-    for (int i = 0; i < 8; i++) assert_string_equal(a.chosen.names[i], wanted[i]);
+    assert_int_equal(a->predicted.n, 8);
+    for (int i = 0; i < 8; i++) assert_string_equal(a->predicted.names[i], wanted[i]);
     assert_int_equal(
-        qkv_attend(m, "x", 1, NULL, 0, &(qkv_attend_opts){ .target_ids = ids, .n_target_ids = 9, .pieces = 1 }, &a), QKV_OK);
-    assert_int_equal(a.chosen.n, 10);
-    assert_string_equal(a.chosen.names[3], "\\xE7");
-    assert_string_equal(a.chosen.names[4], "\\x8B");
-    qkv_attention_capture_free(&a);
+        qkv_attend(m, qkv_cstr("x"), &(qkv_attend_opts){ .target_ids = ids, .n_target_ids = 9, .split_characters = 1 }, &a),
+        QKV_OK);
+    assert_int_equal(a->predicted.n, 10);
+    assert_string_equal(a->predicted.names[3], "\\xE7");
+    assert_string_equal(a->predicted.names[4], "\\x8B");
+    qkv_free(a);
     qkv_ids_free(&dog);
     qkv_model_free(m);
 }
 
 /* Where the units of b begin among the tokens of all. */
-static int64_t begin_of(const qkv_attention_side *side, int64_t unit, int hidden_before)
-{
-    return side->first[unit] + hidden_before;
-}
+static int64_t begin_of(const qkv_axis *side, int64_t unit, int hidden_before) { return side->first[unit] + hidden_before; }
 
 /* Joined by plain loops from the tokens one by one. first_row, first_column: special tokens that are hidden in front. */
 static void joined_as_by_loops(const qkv_attention_capture *a, int row_hidden, int column_hidden,
                                const qkv_attention_capture *tokens, qkv_attention_kind kind, int layer, int head)
 {
-    const qkv_attention_side *rows = qkv_attention_rows(a, kind), *columns = qkv_attention_columns(a, kind);
+    const qkv_axis *rows = qkv_attention_rows(a, kind), *columns = qkv_attention_columns(a, kind);
     int64_t across = qkv_attention_columns(tokens, kind)->n;
     float *all = weights_of(tokens, kind, layer, head), *got = weights_of(a, kind, layer, head);
     for (int64_t i = 0; i < rows->n; i++)
@@ -408,38 +411,38 @@ static void pieces_are_joined_and_specials_left_out(void **state)
     (void)state;
     qkv_model *m = make_model(pair);
     const char *source = "the 狗 and \xF0\x9F\x98\x80", *target = "狗狗 dog";
-    qkv_attention_capture tokens = attend(m, source, target, &(qkv_attend_opts){ .pieces = 1 }),
-                          a = attend(m, source, target, NULL),
-                          bare = attend(m, source, target, &(qkv_attend_opts){ .no_special = 1 });
-    assert_true(a.source.n < tokens.source.n && a.read.n < tokens.read.n);
-    assert_int_equal(bare.source.n, a.source.n - 1);
-    assert_int_equal(bare.read.n, a.read.n - 1);
-    assert_int_equal(bare.chosen.n, a.chosen.n - 1);
+    qkv_attention_capture *tokens = attend(m, source, target, &(qkv_attend_opts){ .split_characters = 1 }),
+                          *a = attend(m, source, target, NULL),
+                          *bare = attend(m, source, target, &(qkv_attend_opts){ .no_special = 1 });
+    assert_true(a->source.n < tokens->source.n && a->target.n < tokens->target.n);
+    assert_int_equal(bare->source.n, a->source.n - 1);
+    assert_int_equal(bare->target.n, a->target.n - 1);
+    assert_int_equal(bare->predicted.n, a->predicted.n - 1);
     for (int kind = 0; kind < QKV_ATTENTION_KINDS; kind++)
-        for (int layer = -1; layer < a.layers[kind]; layer++)
+        for (int layer = -1; layer < a->layers[kind]; layer++)
             for (int head = -1; head < HEADS; head++) {
                 int is_decoder = kind == QKV_ATTENTION_DECODER; /* the only axis that starts with a special token */
-                joined_as_by_loops(&a, 0, 0, &tokens, (qkv_attention_kind)kind, layer, head);
-                joined_as_by_loops(&bare, is_decoder, is_decoder, &tokens, (qkv_attention_kind)kind, layer, head);
+                joined_as_by_loops(a, 0, 0, tokens, (qkv_attention_kind)kind, layer, head);
+                joined_as_by_loops(bare, is_decoder, is_decoder, tokens, (qkv_attention_kind)kind, layer, head);
             }
     /* In the middle: hidden, and the tokens after it keep their weights. */
     const int32_t the = qkv_tokenizer_id(qkv_model_tokenizer(m, QKV_SIDE_SOURCE), "\xC4\xA0the"), ids[3] = { the, 2, the };
-    assert_int_equal(qkv_attend(m, "I", 1, NULL, 0, &(qkv_attend_opts){ .target_ids = ids, .n_target_ids = 3 }, &a), QKV_OK);
+    assert_int_equal(qkv_attend(m, qkv_cstr("I"), &(qkv_attend_opts){ .target_ids = ids, .n_target_ids = 3 }, &a), QKV_OK);
     assert_int_equal(
-        qkv_attend(m, "I", 1, NULL, 0, &(qkv_attend_opts){ .target_ids = ids, .n_target_ids = 3, .no_special = 1 }, &bare),
+        qkv_attend(m, qkv_cstr("I"), &(qkv_attend_opts){ .target_ids = ids, .n_target_ids = 3, .no_special = 1 }, &bare),
         QKV_OK);
-    assert_int_equal(bare.chosen.n, 2);
-    assert_int_equal(bare.chosen.first[2], 2);
-    assert_int_equal(bare.chosen.ids[1], the);
-    float *full = weights_of(&a, QKV_ATTENTION_DECODER, 1, 1), *part = weights_of(&bare, QKV_ATTENTION_DECODER, 1, 1);
+    assert_int_equal(bare->predicted.n, 2);
+    assert_int_equal(bare->predicted.first[2], 2);
+    assert_int_equal(bare->predicted.ids[1], the);
+    float *full = weights_of(a, QKV_ATTENTION_DECODER, 1, 1), *part = weights_of(bare, QKV_ATTENTION_DECODER, 1, 1);
     const int64_t kept[2] = { 1, 3 };
     for (int i = 0; i < 2; i++)
         for (int k = 0; k < 2; k++) assert_true(part[i * 2 + k] == full[kept[i] * 4 + kept[k]]);
     free(full);
     free(part);
-    qkv_attention_capture_free(&a);
-    qkv_attention_capture_free(&bare);
-    qkv_attention_capture_free(&tokens);
+    qkv_free(a);
+    qkv_free(bare);
+    qkv_free(tokens);
     qkv_model_free(m);
 }
 
@@ -448,12 +451,12 @@ static void means(void **state)
 {
     (void)state;
     qkv_model *m = make_model(pair);
-    qkv_attention_capture a = attend(m, "the cat sat", "我爱狗", NULL);
-    int64_t cells = a.chosen.n * a.source.n;
-    float *all = weights_of(&a, QKV_ATTENTION_CROSS, -1, -1), *heads = weights_of(&a, QKV_ATTENTION_CROSS, 1, -1),
-          *layers = weights_of(&a, QKV_ATTENTION_CROSS, -1, 1), *one[LAYERS][HEADS];
+    qkv_attention_capture *a = attend(m, "the cat sat", "我爱狗", NULL);
+    int64_t cells = a->predicted.n * a->source.n;
+    float *all = weights_of(a, QKV_ATTENTION_CROSS, -1, -1), *heads = weights_of(a, QKV_ATTENTION_CROSS, 1, -1),
+          *layers = weights_of(a, QKV_ATTENTION_CROSS, -1, 1), *one[LAYERS][HEADS];
     for (int l = 0; l < LAYERS; l++)
-        for (int h = 0; h < HEADS; h++) one[l][h] = weights_of(&a, QKV_ATTENTION_CROSS, l, h);
+        for (int h = 0; h < HEADS; h++) one[l][h] = weights_of(a, QKV_ATTENTION_CROSS, l, h);
     for (int64_t c = 0; c < cells; c++) {
         assert_true(fabsf(heads[c] - (one[1][0][c] + one[1][1][c]) / 2) < 1e-6f);
         assert_true(fabsf(layers[c] - (one[0][1][c] + one[1][1][c]) / 2) < 1e-6f);
@@ -464,7 +467,7 @@ static void means(void **state)
     free(all);
     free(heads);
     free(layers);
-    qkv_attention_capture_free(&a);
+    qkv_free(a);
     qkv_model_free(m);
 }
 
@@ -496,15 +499,15 @@ static void rollout_is_the_product_of_layers(void **state)
     for (int which = 0; which < 2; which++) {
         qkv_model *m = make_model(which ? decoder : encoder);
         qkv_attention_kind kind = which ? QKV_ATTENTION_DECODER : QKV_ATTENTION_ENCODER;
-        qkv_attention_capture tokens = attend(m, text, NULL, &(qkv_attend_opts){ .pieces = 1 }),
-                              a = attend(m, text, NULL, NULL);
-        const qkv_attention_side *units = qkv_attention_rows(&a, kind);
-        int64_t n = qkv_attention_rows(&tokens, kind)->n;
+        qkv_attention_capture *tokens = attend(m, text, NULL, &(qkv_attend_opts){ .split_characters = 1 }),
+                              *a = attend(m, text, NULL, NULL);
+        const qkv_axis *units = qkv_attention_rows(a, kind);
+        int64_t n = qkv_attention_rows(tokens, kind)->n;
         double *plain = malloc(sizeof *plain * (size_t)(n * n));
         float *got = malloc(sizeof *got * (size_t)(n * n)), *joined = malloc(sizeof *joined * (size_t)(n * n));
-        roll_plainly(&tokens, kind, n, plain);
-        assert_int_equal(qkv_attention_rollout(&tokens, kind, got), QKV_OK);
-        assert_int_equal(qkv_attention_rollout(&a, kind, joined), QKV_OK);
+        roll_plainly(tokens, kind, n, plain);
+        assert_int_equal(qkv_attention_rollout(tokens, kind, got), QKV_OK);
+        assert_int_equal(qkv_attention_rollout(a, kind, joined), QKV_OK);
         for (int64_t i = 0; i < n * n; i++) assert_true(fabs(plain[i] - (double)got[i]) < 1e-6);
         for (int64_t i = 0; i < units->n; i++)
             for (int64_t k = 0; k < units->n; k++) {
@@ -517,8 +520,8 @@ static void rollout_is_the_product_of_layers(void **state)
         free(plain);
         free(got);
         free(joined);
-        qkv_attention_capture_free(&tokens);
-        qkv_attention_capture_free(&a);
+        qkv_free(tokens);
+        qkv_free(a);
         qkv_model_free(m);
     }
 }
@@ -528,13 +531,12 @@ static void rollout_is_the_product_of_layers(void **state)
 /* One head of one layer with the weights given. */
 static qkv_head_measures measure(const float *map, int64_t rows, int64_t columns)
 {
-    struct qkv_attention_capture_work work = {
-        .axes = { [QKV__CHOSEN] = { .tokens = rows }, [QKV__SOURCE] = { .tokens = columns } },
+    const qkv__capture capture = {
+        .shown = { .source.n_tokens = columns, .predicted.n_tokens = rows, .layers[QKV_ATTENTION_CROSS] = 1, .heads = 1 },
         .maps = { [QKV_ATTENTION_CROSS] = &map }
     };
-    qkv_attention_capture a = { .layers = { [QKV_ATTENTION_CROSS] = 1 }, .heads = 1, .work = &work };
     qkv_head_measures x;
-    assert_int_equal(qkv_attention_stats(&a, QKV_ATTENTION_CROSS, 0, 0, &x), QKV_OK);
+    assert_int_equal(qkv_attention_stats(&capture.shown, QKV_ATTENTION_CROSS, 0, 0, &x), QKV_OK);
     return x;
 }
 
@@ -587,18 +589,18 @@ static void same_bits_on_any_threads(void **state)
     qkv_head_measures first, now;
     for (int threads = 1; threads <= 4; threads *= 2) {
         qkv_set_num_threads(threads);
-        qkv_attention_capture a = attend(m, "the cat sat on the 狗 and the dog sat on the 猫, I love you and the mat", NULL,
-                                         NULL);
-        assert_true(a.source.n <= 80 && a.chosen.n <= 80);
-        assert_int_equal(qkv_attention_weights(&a, QKV_ATTENTION_CROSS, -1, -1, threads > 1 ? got : wanted), QKV_OK);
-        assert_int_equal(qkv_attention_rollout(&a, QKV_ATTENTION_ENCODER, threads > 1 ? again : rolled), QKV_OK);
-        assert_int_equal(qkv_attention_stats(&a, QKV_ATTENTION_CROSS, 1, 0, threads > 1 ? &now : &first), QKV_OK);
+        qkv_attention_capture *a = attend(m, "the cat sat on the 狗 and the dog sat on the 猫, I love you and the mat", NULL,
+                                          NULL);
+        assert_true(a->source.n <= 80 && a->predicted.n <= 80);
+        assert_int_equal(qkv_attention_weights(a, QKV_ATTENTION_CROSS, -1, -1, threads > 1 ? got : wanted), QKV_OK);
+        assert_int_equal(qkv_attention_rollout(a, QKV_ATTENTION_ENCODER, threads > 1 ? again : rolled), QKV_OK);
+        assert_int_equal(qkv_attention_stats(a, QKV_ATTENTION_CROSS, 1, 0, threads > 1 ? &now : &first), QKV_OK);
         if (threads > 1) {
             assert_memory_equal(wanted, got, sizeof wanted);
             assert_memory_equal(rolled, again, sizeof rolled);
             assert_memory_equal(&first, &now, sizeof first);
         }
-        qkv_attention_capture_free(&a);
+        qkv_free(a);
     }
     qkv_set_num_threads(0);
     qkv_model_free(m);
@@ -609,11 +611,13 @@ static void same_bits_on_any_threads(void **state)
 static void refused(const qkv_model *m, const char *source, const char *target, const qkv_attend_opts *opts, qkv_status status,
                     const char *piece)
 {
-    qkv_attention_capture a = { 0 };
-    assert_int_equal(qkv_attend(m, source, source ? strlen(source) : 0, target, target ? strlen(target) : 0, opts, &a), status);
+    qkv_attention_capture *a = NULL;
+    qkv_attend_opts all = opts ? *opts : (qkv_attend_opts){ 0 };
+    all.target = qkv_cstr(target);
+    assert_int_equal(qkv_attend(m, qkv_cstr(source), &all, &a), status);
     if (!strstr(qkv_error(), piece)) fail_msg("\"%s\" is missing in: %s", piece, qkv_error());
-    assert_true(!a.layers[0] && !a.layers[1] && !a.layers[2] && !a.source.n && !a.found);
-    qkv_attention_capture_free(&a);
+    assert_true(!a || (!a->layers[0] && !a->layers[1] && !a->layers[2] && !a->source.n && !a->found));
+    qkv_free(a);
 }
 
 static void bad_texts_and_options(void **state)
@@ -624,7 +628,7 @@ static void bad_texts_and_options(void **state)
               *ids = qkv_model_new(&(qkv_config){ .vocabulary = 9, .encoder_layers = 1, .dim = 8, .heads = 1, .d_ff = 8 }, 0);
     refused(NULL, "x", NULL, NULL, QKV_USAGE, "a model");
     refused(m, NULL, NULL, NULL, QKV_USAGE, "a text");
-    assert_int_equal(qkv_attend(m, "x", 1, NULL, 0, NULL, NULL), QKV_USAGE);
+    assert_int_equal(qkv_attend(m, qkv_cstr("x"), NULL, NULL), QKV_USAGE);
     refused(ids, "x", NULL, NULL, QKV_USAGE, "no tokenizer");
     refused(m, "", NULL, NULL, QKV_USAGE, "empty");
     refused(m, " \t\xE3\x80\x80", NULL, NULL, QKV_USAGE, "empty");
@@ -637,7 +641,7 @@ static void bad_texts_and_options(void **state)
     refused(d, "x", NULL, &(qkv_attend_opts){ .target_ids = &small, .n_target_ids = 1 }, QKV_USAGE, "-1, outside 0..");
     refused(m, "x", NULL, &(qkv_attend_opts){ .n_target_ids = 1 }, QKV_USAGE, "missing");
     refused(m, "x", NULL, &(qkv_attend_opts){ .target_ids = &big, .n_target_ids = -1 }, QKV_USAGE, "missing");
-    refused(m, "x", NULL, &(qkv_attend_opts){ .beam = -1 }, QKV_USAGE, "beam -1");
+    refused(m, "x", NULL, &(qkv_attend_opts){ .beam_size = -1 }, QKV_USAGE, "beam -1");
     qkv_model_free(ids);
     qkv_model_free(d);
     qkv_model_free(e);
@@ -659,9 +663,9 @@ static void tokenizers_without_marks(void **state)
         qkv_model *m = make_model_with(k % 3 == 0 ? decoder : k % 3 == 1 ? encoder : pair, t);
         if (k % 3) refused(m, "xyz", NULL, NULL, QKV_USAGE, k / 3 == 1 ? "no token </s>" : "no token <s>");
         else {
-            qkv_attention_capture a = attend(m, "xyz", NULL, NULL);
-            assert_int_equal(a.read.n, k == 3 ? 4 : 3);
-            qkv_attention_capture_free(&a);
+            qkv_attention_capture *a = attend(m, "xyz", NULL, NULL);
+            assert_int_equal(a->target.n, k == 3 ? 4 : 3);
+            qkv_free(a);
         }
         qkv_word_counts_free(w);
         qkv_model_free(m);
@@ -689,8 +693,8 @@ static void limits(void **state)
 {
     (void)state;
     qkv_model *m = make_model((shape){ 1, 1, QKV_TOKEN_BPE, QKV_POSITION_LEARNED, 0 });
-    qkv_attention_capture a = attend(m, "xxxxxxxxxxx", "xxxxxxxxxxx", NULL); /* 12 positions, one for </s> or <s> */
-    qkv_attention_capture_free(&a);
+    qkv_attention_capture *a = attend(m, "xxxxxxxxxxx", "xxxxxxxxxxx", NULL); /* 12 positions, one for </s> or <s> */
+    qkv_free(a);
     refused(m, "xxxxxxxxxxxx", "x", NULL, QKV_LIMIT, "the text has 13 tokens, the model has positions for 12");
     refused(m, "x", "xxxxxxxxxxxx", NULL, QKV_LIMIT, "13 tokens");
     qkv_model_free(m);
@@ -701,8 +705,8 @@ static void limits(void **state)
     /* 4 ids read by the encoder, 3 by the decoder: 2 heads of 1 * 4 * 4 + 2 * (3 * 3 + 3 * 4) weights */
     size_t bytes = sizeof(float) * HEADS * (16 + 2 * (9 + 12));
     a = attend(m, "xxx", "xx", &(qkv_attend_opts){ .max_bytes = bytes });
-    assert_int_equal(a.source.n * a.source.n + 2 * a.read.n * (a.read.n + a.source.n), 16 + 2 * (9 + 12));
-    qkv_attention_capture_free(&a);
+    assert_int_equal(a->source.n * a->source.n + 2 * a->target.n * (a->target.n + a->source.n), 16 + 2 * (9 + 12));
+    qkv_free(a);
     refused(m, "xxx", "xx", &(qkv_attend_opts){ .max_bytes = bytes - 1 }, QKV_LIMIT, "give a shorter text");
     refused(m, "xxx", NULL, &(qkv_attend_opts){ .max_bytes = 100 }, QKV_LIMIT, "give a shorter text");
     qkv_model_free(m);
@@ -732,48 +736,48 @@ static void heads_that_are_not_there(void **state)
     float cells[ROOM];
     qkv_head_measures x;
     qkv_model *m = make_model(encoder);
-    qkv_attention_capture a = attend(m, "I", NULL, NULL), none = { 0 };
-    assert_int_equal(qkv_attention_weights(&a, QKV_ATTENTION_ENCODER, LAYERS, 0, cells), QKV_USAGE);
+    qkv_attention_capture *a = attend(m, "I", NULL, NULL);
+    const qkv_attention_capture none = { 0 };
+    assert_int_equal(qkv_attention_weights(a, QKV_ATTENTION_ENCODER, LAYERS, 0, cells), QKV_USAGE);
     assert_non_null(strstr(qkv_error(), "no layer 2: encoder attention has layers 0 to 1"));
-    assert_int_equal(qkv_attention_weights(&a, QKV_ATTENTION_ENCODER, 0, HEADS, cells), QKV_USAGE);
+    assert_int_equal(qkv_attention_weights(a, QKV_ATTENTION_ENCODER, 0, HEADS, cells), QKV_USAGE);
     assert_non_null(strstr(qkv_error(), "no head 2: every layer has heads 0 to 1"));
-    assert_int_equal(qkv_attention_weights(&a, QKV_ATTENTION_ENCODER, -2, 0, cells), QKV_USAGE);
-    assert_int_equal(qkv_attention_weights(&a, QKV_ATTENTION_ENCODER, 0, -2, cells), QKV_USAGE);
-    assert_int_equal(qkv_attention_weights(&a, QKV_ATTENTION_CROSS, 0, 0, cells), QKV_USAGE);
+    assert_int_equal(qkv_attention_weights(a, QKV_ATTENTION_ENCODER, -2, 0, cells), QKV_USAGE);
+    assert_int_equal(qkv_attention_weights(a, QKV_ATTENTION_ENCODER, 0, -2, cells), QKV_USAGE);
+    assert_int_equal(qkv_attention_weights(a, QKV_ATTENTION_CROSS, 0, 0, cells), QKV_USAGE);
     assert_non_null(strstr(qkv_error(), "no cross attention: it has encoder"));
-    assert_int_equal(qkv_attention_weights(&a, (qkv_attention_kind)3, 0, 0, cells), QKV_USAGE);
-    assert_int_equal(qkv_attention_weights(&a, (qkv_attention_kind)-1, 0, 0, cells), QKV_USAGE);
-    assert_int_equal(qkv_attention_weights(&a, QKV_ATTENTION_ENCODER, 0, 0, NULL), QKV_USAGE);
+    assert_int_equal(qkv_attention_weights(a, (qkv_attention_kind)3, 0, 0, cells), QKV_USAGE);
+    assert_int_equal(qkv_attention_weights(a, (qkv_attention_kind)-1, 0, 0, cells), QKV_USAGE);
+    assert_int_equal(qkv_attention_weights(a, QKV_ATTENTION_ENCODER, 0, 0, NULL), QKV_USAGE);
     assert_int_equal(qkv_attention_weights(NULL, QKV_ATTENTION_ENCODER, 0, 0, cells), QKV_USAGE);
     assert_int_equal(qkv_attention_weights(&none, QKV_ATTENTION_ENCODER, 0, 0, cells), QKV_USAGE);
-    assert_int_equal(qkv_attention_stats(&a, QKV_ATTENTION_ENCODER, 0, -1, &x), QKV_USAGE);
-    assert_int_equal(qkv_attention_stats(&a, QKV_ATTENTION_ENCODER, LAYERS, 0, &x), QKV_USAGE);
-    assert_int_equal(qkv_attention_stats(&a, QKV_ATTENTION_DECODER, 0, 0, &x), QKV_USAGE);
-    assert_int_equal(qkv_attention_rollout(&a, QKV_ATTENTION_DECODER, cells), QKV_USAGE);
+    assert_int_equal(qkv_attention_stats(a, QKV_ATTENTION_ENCODER, 0, -1, &x), QKV_USAGE);
+    assert_int_equal(qkv_attention_stats(a, QKV_ATTENTION_ENCODER, LAYERS, 0, &x), QKV_USAGE);
+    assert_int_equal(qkv_attention_stats(a, QKV_ATTENTION_DECODER, 0, 0, &x), QKV_USAGE);
+    assert_int_equal(qkv_attention_rollout(a, QKV_ATTENTION_DECODER, cells), QKV_USAGE);
     assert_null(qkv_attention_rows(&none, QKV_ATTENTION_ENCODER));
     assert_null(qkv_attention_columns(NULL, QKV_ATTENTION_ENCODER));
-    qkv_attention_capture_free(&a);
-    qkv_attention_capture_free(&a);
-    qkv_attention_capture_free(NULL);
+    qkv_free(a);
     qkv_model_free(m);
     m = make_model(pair);
     a = attend(m, "I", "x", NULL);
-    assert_int_equal(qkv_attention_rollout(&a, QKV_ATTENTION_CROSS, cells), QKV_USAGE);
+    assert_int_equal(qkv_attention_rollout(a, QKV_ATTENTION_CROSS, cells), QKV_USAGE);
     assert_non_null(strstr(qkv_error(), "two sides"));
-    qkv_attention_capture_free(&a);
+    qkv_free(a);
     qkv_model_free(m);
 }
 
 static qkv_status attend_once(void)
 {
     float cells[40 * 40];
-    qkv_attention_capture a = { 0 };
+    qkv_attention_capture *a = NULL;
     qkv_model *m = make_model((shape){ 1, 2, QKV_TOKEN_BPE, QKV_POSITION_LEARNED, 0 });
-    qkv_status status = m ? qkv_attend(m, "I \xFF", 3, NULL, 0, &(qkv_attend_opts){ .beam = 2 }, &a) : qkv_error_status();
-    if (!status) status = qkv_attend(m, "the cat", 7, "我\xFF", 4, NULL, &a);
-    if (!status) status = qkv_attention_weights(&a, QKV_ATTENTION_CROSS, -1, -1, cells);
-    if (!status) status = qkv_attention_rollout(&a, QKV_ATTENTION_DECODER, cells);
-    qkv_attention_capture_free(&a);
+    qkv_status status = m ? qkv_attend(m, (qkv_str){ "I \xFF", 3 }, &(qkv_attend_opts){ .beam_size = 2 }, &a)
+                          : qkv_error_status();
+    if (!status) status = qkv_attend(m, qkv_cstr("the cat"), &(qkv_attend_opts){ .target = (qkv_str){ "我\xFF", 4 } }, &a);
+    if (!status) status = qkv_attention_weights(a, QKV_ATTENTION_CROSS, -1, -1, cells);
+    if (!status) status = qkv_attention_rollout(a, QKV_ATTENTION_DECODER, cells);
+    qkv_free(a);
     qkv_model_free(m);
     return status;
 }

@@ -22,7 +22,7 @@
 enum { LAYERS = 2, HEADS = 2, ROOM = 256 };
 
 static qkv_model *model, *other;
-static qkv_attention_capture attended, minus;
+static qkv_attention_capture *attended, *minus;
 static qkv_attention_maps maps;
 static qkv_buffer text;
 
@@ -49,11 +49,11 @@ static qkv_model *make_model(uint64_t seed)
 static int make_captures(void **state)
 {
     (void)state;
-    const qkv_attend_opts none = { 0 };
+    const qkv_attend_opts opts = { .target = qkv_cstr("a b") };
     model = make_model(1);
     other = model ? make_model(2) : NULL;
-    return !model || !other || qkv_attend(model, "a, \"b\" c", 8, "a b", 3, &none, &attended) ||
-           qkv_attend(other, "a, \"b\" c", 8, "a b", 3, &none, &minus);
+    return !model || !other || qkv_attend(model, qkv_cstr("a, \"b\" c"), &opts, &attended) ||
+           qkv_attend(other, qkv_cstr("a, \"b\" c"), &opts, &minus);
 }
 
 static int free_captures(void **state)
@@ -61,15 +61,16 @@ static int free_captures(void **state)
     (void)state;
     qkv_attention_maps_free(&maps);
     qkv_buffer_free(&text);
-    qkv_attention_capture_free(&attended);
-    qkv_attention_capture_free(&minus);
+    qkv_free(attended);
+    qkv_free(minus);
+    attended = minus = NULL;
     qkv_model_free(model);
     qkv_model_free(other);
     model = other = NULL;
     return 0;
 }
 
-static void make_maps(qkv_attention_maps_opts o) { assert_int_equal(qkv_attention_maps_make(&attended, &o, &maps), QKV_OK); }
+static void make_maps(qkv_attention_maps_opts o) { assert_int_equal(qkv_attention_maps_make(attended, &o, &maps), QKV_OK); }
 
 /* ---- maps ---- */
 
@@ -80,7 +81,7 @@ static void each_head_has_its_map(void **state)
     make_maps((qkv_attention_maps_opts){ .kind = QKV_ATTENTION_CROSS,
                                          .layer = QKV_ATTENTION_EACH,
                                          .head = QKV_ATTENTION_EACH,
-                                         .minus = &minus,
+                                         .minus = minus,
                                          .minus_name = "that" });
     int64_t cells = maps.rows->n * maps.columns->n;
     assert_true(cells > 0 && cells <= ROOM);
@@ -91,8 +92,8 @@ static void each_head_has_its_map(void **state)
     for (int64_t i = 0; i < maps.n; i++) {
         int layer = maps.maps[i].layer, head = maps.maps[i].head;
         assert_true(layer == i / HEADS && head == i % HEADS);
-        assert_int_equal(qkv_attention_weights(&attended, QKV_ATTENTION_CROSS, layer, head, wanted), QKV_OK);
-        assert_int_equal(qkv_attention_weights(&minus, QKV_ATTENTION_CROSS, layer, head, less), QKV_OK);
+        assert_int_equal(qkv_attention_weights(attended, QKV_ATTENTION_CROSS, layer, head, wanted), QKV_OK);
+        assert_int_equal(qkv_attention_weights(minus, QKV_ATTENTION_CROSS, layer, head, less), QKV_OK);
         for (int64_t k = 0; k < cells; k++) assert_true(maps.maps[i].weights[k] == wanted[k] - less[k]);
     }
 }
@@ -172,7 +173,7 @@ static void files_are_what_their_ending_says(void **state)
 {
     make_folder(state);
     qkv_buffer file = { 0 };
-    make_maps((qkv_attention_maps_opts){ .kind = QKV_ATTENTION_CROSS, .minus = &minus });
+    make_maps((qkv_attention_maps_opts){ .kind = QKV_ATTENTION_CROSS, .minus = minus });
     assert_int_equal(qkv_attention_maps_csv(&maps, &text), QKV_OK);
     assert_int_equal(qkv_attention_maps_write(in_folder("map.CSV"), &maps, NULL), QKV_OK);
     assert_int_equal(qkv_text_read(in_folder("map.CSV"), 0, &file), QKV_OK);
@@ -193,18 +194,18 @@ static void what_is_not_there_is_refused(void **state)
 {
     (void)state;
     qkv_attention_maps_opts o = { .kind = QKV_ATTENTION_CROSS, .layer = LAYERS };
-    assert_int_equal(qkv_attention_maps_make(&attended, &o, &maps), QKV_USAGE);
+    assert_int_equal(qkv_attention_maps_make(attended, &o, &maps), QKV_USAGE);
     assert_null(maps.maps);
     o = (qkv_attention_maps_opts){ .kind = QKV_ATTENTION_CROSS, .layer = -3 };
-    assert_int_equal(qkv_attention_maps_make(&attended, &o, &maps), QKV_USAGE);
+    assert_int_equal(qkv_attention_maps_make(attended, &o, &maps), QKV_USAGE);
     o = (qkv_attention_maps_opts){ .kind = QKV_ATTENTION_CROSS, .rollout = 1 };
-    assert_int_equal(qkv_attention_maps_make(&attended, &o, &maps), QKV_USAGE);
-    qkv_attention_capture short_text = { 0 };
-    assert_int_equal(qkv_attend(other, "a", 1, "a b", 3, NULL, &short_text), QKV_OK);
-    o = (qkv_attention_maps_opts){ .kind = QKV_ATTENTION_CROSS, .minus = &short_text, .minus_name = "that" };
-    assert_int_equal(qkv_attention_maps_make(&attended, &o, &maps), QKV_USAGE);
+    assert_int_equal(qkv_attention_maps_make(attended, &o, &maps), QKV_USAGE);
+    qkv_attention_capture *short_text = NULL;
+    assert_int_equal(qkv_attend(other, qkv_cstr("a"), &(qkv_attend_opts){ .target = qkv_cstr("a b") }, &short_text), QKV_OK);
+    o = (qkv_attention_maps_opts){ .kind = QKV_ATTENTION_CROSS, .minus = short_text, .minus_name = "that" };
+    assert_int_equal(qkv_attention_maps_make(attended, &o, &maps), QKV_USAGE);
     assert_string_equal(qkv_error(), "that cuts this text into other tokens: they cannot be compared");
-    qkv_attention_capture_free(&short_text);
+    qkv_free(short_text);
     assert_int_equal(qkv_attention_maps_csv(&maps, &text), QKV_USAGE);
 }
 
@@ -215,7 +216,7 @@ static void heads_are_in_order(void **state)
     (void)state;
     qkv_ranked_head heads[LAYERS * HEADS];
     for (int by = 0; by < QKV_HEAD_MEASURE_COUNT; by++) {
-        assert_int_equal(qkv_attention_capture_rank(&attended, QKV_ATTENTION_ENCODER, (qkv_head_measure)by, heads), QKV_OK);
+        assert_int_equal(qkv_attention_capture_rank(attended, QKV_ATTENTION_ENCODER, (qkv_head_measure)by, heads), QKV_OK);
         unsigned seen = 0;
         for (int i = 0; i < LAYERS * HEADS; i++) {
             const double *x = &heads[i].measures.entropy + by, *before = &heads[i ? i - 1 : 0].measures.entropy + by;
@@ -224,7 +225,7 @@ static void heads_are_in_order(void **state)
         }
         assert_int_equal(seen, 15);
     }
-    assert_int_equal(qkv_attention_capture_rank(&attended, QKV_ATTENTION_CROSS, QKV_HEAD_MEASURE_COUNT, heads), QKV_USAGE);
+    assert_int_equal(qkv_attention_capture_rank(attended, QKV_ATTENTION_CROSS, QKV_HEAD_MEASURE_COUNT, heads), QKV_USAGE);
 }
 
 static void ranks_are_tables(void **state)
@@ -233,20 +234,20 @@ static void ranks_are_tables(void **state)
     qkv_ranked_head heads[LAYERS * HEADS];
     const qkv_head_measure by = QKV_HEAD_MEASURE_FIRST;
     char last[ROOM];
-    assert_int_equal(qkv_attention_capture_rank(&attended, QKV_ATTENTION_ENCODER, by, heads), QKV_OK);
+    assert_int_equal(qkv_attention_capture_rank(attended, QKV_ATTENTION_ENCODER, by, heads), QKV_OK);
     const qkv_ranked_head *end = &heads[LAYERS * HEADS - 1];
-    assert_int_equal(qkv_attention_rank_text(&attended, QKV_ATTENTION_ENCODER, by, 0, &text), QKV_OK);
+    assert_int_equal(qkv_attention_rank_text(attended, QKV_ATTENTION_ENCODER, by, 0, &text), QKV_OK);
     snprintf(last, sizeof last, "\n%5d  %4d  %11.3f  %11.3f  %11.3f  ", end->layer, end->head, end->measures.entropy,
              end->measures.diagonality, end->measures.first);
     assert_memory_equal(text.data, "layer  head      entropy  diagonality", 37);
     assert_non_null(strstr(text.data, last));
-    assert_int_equal(qkv_attention_rank_text(&attended, QKV_ATTENTION_ENCODER, by, 1, &text), QKV_OK);
+    assert_int_equal(qkv_attention_rank_text(attended, QKV_ATTENTION_ENCODER, by, 1, &text), QKV_OK);
     const qkv__json_value *all = json_parse_text(text.data);
     const qkv__json_value *one = qkv__json_at(qkv__json_get(all, "heads"), LAYERS * HEADS - 1);
     assert_true(qkv__json_number(qkv__json_get(one, "first")) == end->measures.first);
     assert_true(qkv__json_int(qkv__json_get(one, "head")) == end->head);
     json_free(all);
-    assert_int_equal(qkv_attention_rank_text(&attended, QKV_ATTENTION_KINDS, by, 0, &text), QKV_USAGE);
+    assert_int_equal(qkv_attention_rank_text(attended, QKV_ATTENTION_KINDS, by, 0, &text), QKV_USAGE);
 }
 
 /* ---- names of ids ---- */
@@ -258,19 +259,19 @@ static void ids_that_make_a_character_are_one(void **state)
     qkv_word_counts *w = qkv_word_counts_new();
     qkv_tokenizer *t = qkv_tokenizer_train(w, NULL);
     qkv_ids ids = { 0 };
-    qkv_token_names names = { 0 };
+    qkv_axis *names = NULL;
     assert_int_equal(qkv_tokenizer_encode(t, "a\xE7\x88\xB1\0", 5, NULL, &ids), QKV_OK);
     assert_int_equal(ids.n, 5);
     for (int turn = 0; turn < 2; turn++) {
-        assert_int_equal(qkv_token_names_make(t, ids.ids, 5, &names), QKV_OK);
-        assert_int_equal(names.n, 3);
-        assert_string_equal(names.names[1], "爱");
-        assert_string_equal(names.names[2], "\001");
-        assert_true(names.first[1] == 1 && names.first[2] == 4 && names.first[3] == 5);
+        assert_int_equal(qkv_token_names(t, ids.ids, 5, &names), QKV_OK);
+        assert_int_equal(names->n, 3);
+        assert_string_equal(names->names[1], "爱");
+        assert_string_equal(names->names[2], "\001");
+        assert_true(names->first[1] == 1 && names->first[2] == 4 && names->first[3] == 5);
     }
-    assert_int_equal(qkv_token_names_make(t, (const int32_t[]){ 1 << 30 }, 1, &names), QKV_OK);
-    assert_string_equal(names.names[0], " ");
-    qkv_token_names_free(&names);
+    assert_int_equal(qkv_token_names(t, (const int32_t[]){ 1 << 30 }, 1, &names), QKV_OK);
+    assert_string_equal(names->names[0], " ");
+    qkv_free(names);
     qkv_ids_free(&ids);
     qkv_tokenizer_free(t);
     qkv_word_counts_free(w);
@@ -281,18 +282,17 @@ static void ids_that_make_a_character_are_one(void **state)
 static qkv_status use_each(void)
 {
     qkv_buffer out = { 0 };
-    const qkv_attention_maps_opts o = { .kind = QKV_ATTENTION_CROSS, .head = QKV_ATTENTION_EACH, .minus = &minus };
+    const qkv_attention_maps_opts o = { .kind = QKV_ATTENTION_CROSS, .head = QKV_ATTENTION_EACH, .minus = minus };
     qkv_status status = make_captures(NULL) ? qkv_error_status() : QKV_OK;
-    if (!status) status = qkv_attention_maps_make(&attended, &o, &maps);
+    if (!status) status = qkv_attention_maps_make(attended, &o, &maps);
     if (!status) status = qkv_attention_maps_json(&maps, &out);
     if (!status) status = qkv_attention_maps_csv(&maps, &out);
     if (!status) status = qkv_attention_maps_text(&maps, NULL, &out);
-    if (!status) status = qkv_attention_rank_text(&attended, QKV_ATTENTION_CROSS, QKV_HEAD_MEASURE_NEXT, 0, &out);
-    qkv_token_names names = { 0 };
+    if (!status) status = qkv_attention_rank_text(attended, QKV_ATTENTION_CROSS, QKV_HEAD_MEASURE_NEXT, 0, &out);
+    qkv_axis *names = NULL;
     if (!status)
-        status = qkv_token_names_make(qkv_model_tokenizer(model, QKV_SIDE_SOURCE), attended.source.ids, attended.source.n,
-                                      &names);
-    qkv_token_names_free(&names);
+        status = qkv_token_names(qkv_model_tokenizer(model, QKV_SIDE_SOURCE), attended->source.ids, attended->source.n, &names);
+    qkv_free(names);
     qkv_buffer_free(&out);
     free_captures(NULL);
     return status;

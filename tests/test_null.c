@@ -56,7 +56,7 @@ static struct {
     qkv_loader *epoch;
     qkv_trainer *trainer;
     qkv_training *training;
-    qkv_attention_capture attended;
+    qkv_attention_capture *attended;
     char file[128];
 } it;
 
@@ -142,13 +142,15 @@ static qkv_status each_labelled(void *data, const qkv_labelled *x) { return (voi
 #define V_const_qkv_loader_P it.epoch
 #define V_qkv_trainer_P it.trainer
 #define V_const_qkv_trainer_P it.trainer
-#define V_const_qkv_attention_capture_P &it.attended
+#define V_const_qkv_attention_capture_P it.attended
 #define ZERO(type) &(type){ 0 }
+#define EMPTY(type) &(type *){ NULL }
+#define V_qkv_str qkv_cstr("a b")
 #define V_const_qkv_array_P ZERO(qkv_array)
 #define V_qkv_array_P ZERO(qkv_array)
 #define V_qkv_mask_arrays_P ZERO(qkv_mask_arrays)
 #define V_qkv_projections_P ZERO(qkv_projections)
-#define V_qkv_attention_capture_P ZERO(qkv_attention_capture)
+#define V_qkv_attention_capture_P_P EMPTY(qkv_attention_capture)
 #define V_qkv_batch_P ZERO(qkv_batch)
 #define V_const_qkv_batch_P ZERO(qkv_batch)
 #define V_qkv_class_score_P ZERO(qkv_class_score)
@@ -200,7 +202,7 @@ static qkv_status each_labelled(void *data, const qkv_labelled *x) { return (voi
 #define V_const_qkv_measured_P ZERO(qkv_measured)
 #define V_const_qkv_measure_opts_P ZERO(qkv_measure_opts)
 #define V_qkv_nll_P ZERO(qkv_nll)
-#define V_qkv_token_names_P ZERO(qkv_token_names)
+#define V_qkv_axis_P_P EMPTY(qkv_axis)
 #define V_qkv_training_curves_P ZERO(qkv_training_curves)
 #define V_qkv_buffer_P ZERO(qkv_buffer)
 #define V_qkv_status QKV_IO
@@ -257,15 +259,15 @@ static qkv_status each_labelled(void *data, const qkv_labelled *x) { return (voi
 #define V_qkv_edit_kind QKV_EDIT_HIDE_KEY
 #define V_qkv_touches_P ZERO(qkv_touches)
 #define V_const_qkv_logit_lens_opts_P ZERO(qkv_logit_lens_opts)
-#define V_qkv_logit_lens_result_P ZERO(qkv_logit_lens_result)
+#define V_qkv_logit_lens_result_P_P EMPTY(qkv_logit_lens_result)
 #define V_const_qkv_logit_lens_result_P ZERO(qkv_logit_lens_result)
 #define V_qkv_attribute_method QKV_ATTRIBUTE_ROLLOUT
 #define V_const_qkv_attribute_opts_P ZERO(qkv_attribute_opts)
-#define V_qkv_attribution_P ZERO(qkv_attribution)
+#define V_qkv_attribution_P_P EMPTY(qkv_attribution)
 #define V_const_qkv_attribution_P ZERO(qkv_attribution)
 #define V_const_qkv_page_opts_P ZERO(qkv_page_opts)
 #define V_const_qkv_trace_opts_P ZERO(qkv_trace_opts)
-#define V_qkv_trace_result_P ZERO(qkv_trace_result)
+#define V_qkv_trace_result_P_P EMPTY(qkv_trace_result)
 #define V_const_qkv_trace_result_P ZERO(qkv_trace_result)
 #define V_qkv_side QKV_SIDE_SOURCE
 #define V_qkv_token_style QKV_TOKEN_STYLE_SHOWN
@@ -327,8 +329,8 @@ static int make_one_of_each(void **state)
     it.trainer = qkv_trainer_new(it.model, it.pairs, V_const_qkv_trainer_opts_P);
     it.training = qkv_training_new("translate");
     loss = qkv_loss_language_model();
-    qkv_attend(it.model, "a b", 3, NULL, 0, NULL, &it.attended);
-    return make_chat() && it.tensor && it.session && it.shortlist && it.epoch && it.trainer && it.attended.heads &&
+    qkv_attend(it.model, qkv_cstr("a b"), NULL, &it.attended);
+    return make_chat() && it.tensor && it.session && it.shortlist && it.epoch && it.trainer && it.attended->heads &&
                    !qkv_params_status(it.params)
                ? 0
                : -1;

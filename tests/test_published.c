@@ -1092,7 +1092,7 @@ static void too_many_marks(void **state)
             qkv_translations found = { 0 };
             qkv_generated g = { 0 };
             qkv_filled f = { 0 };
-            qkv_attention_capture a = { 0 };
+            qkv_attention_capture *a = NULL;
             qkv_special_tokens tokens;
             qkv_status status = i == 0   ? qkv_translate(m, &text, NULL, 1, NULL, &found)
                                 : i == 1 ? qkv_generate(m, text, 9, &(qkv_generate_opts){ .max_tokens = 1 }, NULL, NULL, &g)
@@ -1101,12 +1101,12 @@ static void too_many_marks(void **state)
             if (much) assert_non_null(strstr(qkv_error(), "more than 8 tokens in one place"));
             status = qkv_model_special_tokens(m, &tokens);
             assert_int_equal(status, much ? QKV_UNSUPPORTED : QKV_OK);
-            status = qkv_attend(m, "t7", 2, NULL, 0, NULL, &a);
+            status = qkv_attend(m, qkv_cstr("t7"), NULL, &a);
             assert_int_equal(status, much ? QKV_UNSUPPORTED : QKV_OK);
             qkv_translations_free(&found);
             qkv_generated_free(&g);
             qkv_filled_free(&f);
-            qkv_attention_capture_free(&a);
+            qkv_free(a);
             qkv_model_free(m);
         }
 }
@@ -1214,45 +1214,45 @@ static void masks_words_of_bert(void **state)
 
 /* ---- attention ---- */
 
-static void check_side(const qkv_attention_side *s, int n, const char *const *names, const uint8_t *special)
+static void check_side(const qkv_axis *s, int n, const char *const *names, const uint8_t *special)
 {
     assert_int_equal(s->n, n);
     for (int i = 0; i < n; i++) {
         assert_string_equal(s->names[i], names[i]);
-        assert_int_equal(s->special[i], special[i]);
+        assert_int_equal(s->is_special[i], special[i]);
     }
 }
 
 static void attends(void **state)
 {
     (void)state;
-    qkv_attention_capture a = { 0 };
+    qkv_attention_capture *a = NULL;
     qkv_model *m = golden_with("bert_mlm", &of_bert);
-    assert_int_equal(qkv_attend(m, "t7  Word t8", 11, NULL, 0, NULL, &a), QKV_OK);
-    check_side(&a.source, 5, (const char *[]){ "[CLS]", "t7", "Word", "t8", "[SEP]" }, (const uint8_t[]){ 1, 0, 0, 0, 1 });
-    assert_int_equal(a.layers[QKV_ATTENTION_ENCODER], 2);
+    assert_int_equal(qkv_attend(m, qkv_cstr("t7  Word t8"), NULL, &a), QKV_OK);
+    check_side(&a->source, 5, (const char *[]){ "[CLS]", "t7", "Word", "t8", "[SEP]" }, (const uint8_t[]){ 1, 0, 0, 0, 1 });
+    assert_int_equal(a->layers[QKV_ATTENTION_ENCODER], 2);
     qkv_model_free(m);
     m = golden_with("marian", &of_marian);
-    assert_int_equal(qkv_attend(m, "t7 t8", 5, "t9", 2, NULL, &a), QKV_OK);
-    check_side(&a.source, 3, (const char *[]){ "t7", "t8", "</s>" }, (const uint8_t[]){ 0, 0, 1 });
-    check_side(&a.read, 2, (const char *[]){ "<pad>", "t9" }, (const uint8_t[]){ 1, 0 });
-    check_side(&a.chosen, 2, (const char *[]){ "t9", "</s>" }, (const uint8_t[]){ 0, 1 });
-    assert_int_equal(qkv_attend(m, "t7 t8", 5, NULL, 0, NULL, &a), QKV_OK);
+    assert_int_equal(qkv_attend(m, qkv_cstr("t7 t8"), &(qkv_attend_opts){ .target = qkv_cstr("t9") }, &a), QKV_OK);
+    check_side(&a->source, 3, (const char *[]){ "t7", "t8", "</s>" }, (const uint8_t[]){ 0, 0, 1 });
+    check_side(&a->target, 2, (const char *[]){ "<pad>", "t9" }, (const uint8_t[]){ 1, 0 });
+    check_side(&a->predicted, 2, (const char *[]){ "t9", "</s>" }, (const uint8_t[]){ 0, 1 });
+    assert_int_equal(qkv_attend(m, qkv_cstr("t7 t8"), NULL, &a), QKV_OK);
     qkv_translations found = { 0 };
     assert_int_equal(qkv_translate(m, (const char *[]){ "t7 t8" }, NULL, 1, NULL, &found), QKV_OK);
-    assert_int_equal(a.found->n_ids, found.best->n_ids);
-    assert_memory_equal(a.found->ids, found.best->ids, sizeof(int32_t) * (size_t)found.best->n_ids);
+    assert_int_equal(a->found->n_ids, found.best->n_ids);
+    assert_memory_equal(a->found->ids, found.best->ids, sizeof(int32_t) * (size_t)found.best->n_ids);
     qkv_translations_free(&found);
     qkv_model_free(m);
     m = golden_with("gpt2", &of_gpt2);
-    assert_int_equal(qkv_attend(m, "t7 t8", 5, NULL, 0, NULL, &a), QKV_OK);
-    check_side(&a.read, 2, (const char *[]){ "t7", "t8" }, (const uint8_t[]){ 0, 0 });
+    assert_int_equal(qkv_attend(m, qkv_cstr("t7 t8"), NULL, &a), QKV_OK);
+    check_side(&a->target, 2, (const char *[]){ "t7", "t8" }, (const uint8_t[]){ 0, 0 });
     qkv_model_free(m);
     m = golden_with("llama", &of_llama);
-    assert_int_equal(qkv_attend(m, "t7 t8", 5, "t9", 2, NULL, &a), QKV_OK);
-    assert_string_equal(a.read.names[0], "<s>");
+    assert_int_equal(qkv_attend(m, qkv_cstr("t7 t8"), &(qkv_attend_opts){ .target = qkv_cstr("t9") }, &a), QKV_OK);
+    assert_string_equal(a->target.names[0], "<s>");
     qkv_model_free(m);
-    qkv_attention_capture_free(&a);
+    qkv_free(a);
 }
 
 /* Tokens of single bytes are one unit where they make one character. */
@@ -1264,14 +1264,15 @@ static void bytes_are_one_unit(void **state)
     const qkv_config o = { .vocabulary = qkv_tokenizer_vocab_size(t), .decoder_layers = 1, .dim = 8, .heads = 1, .d_ff = 8 };
     qkv_model *m = qkv_model_new(&o, 1);
     assert_int_equal(qkv_model_set_tokenizers(m, t, NULL), QKV_OK);
-    qkv_attention_capture a = { 0 };
+    qkv_attention_capture *a = NULL;
     static const char text[] = "a \xF0\x9F\xA6\xA9 b"; /* a flamingo, which no token spells */
-    assert_int_equal(qkv_attend(m, text, strlen(text), NULL, 0, NULL, &a), QKV_OK);
+    assert_int_equal(qkv_attend(m, qkv_cstr(text), NULL, &a), QKV_OK);
     int birds = 0;
-    for (int64_t i = 0; i < a.read.n; i++)
-        if (!strcmp(a.read.names[i], "\xF0\x9F\xA6\xA9")) birds++, assert_int_equal(a.read.first[i + 1] - a.read.first[i], 4);
+    for (int64_t i = 0; i < a->target.n; i++)
+        if (!strcmp(a->target.names[i], "\xF0\x9F\xA6\xA9"))
+            birds++, assert_int_equal(a->target.first[i + 1] - a->target.first[i], 4);
     assert_int_equal(birds, 1);
-    qkv_attention_capture_free(&a);
+    qkv_free(a);
     qkv_model_free(m);
 }
 
@@ -1382,12 +1383,12 @@ static void windows_are_shown(void **state)
     write_tokenizer(&of_llama);
     set_key("config.json", "sliding_window", "2");
     qkv_model *m = load();
-    qkv_attention_capture a = { 0 };
+    qkv_attention_capture *a = NULL;
     qkv_attention_maps maps = { 0 };
-    assert_int_equal(qkv_attend(m, text, strlen(text), NULL, 0, NULL, &a), QKV_OK);
+    assert_int_equal(qkv_attend(m, qkv_cstr(text), NULL, &a), QKV_OK);
     for (int layer = -1; layer < 2; layer++) {
         const qkv_attention_maps_opts o = { .kind = QKV_ATTENTION_DECODER, .layer = layer, .head = QKV_ATTENTION_MEAN };
-        assert_int_equal(qkv_attention_maps_make(&a, &o, &maps), QKV_OK);
+        assert_int_equal(qkv_attention_maps_make(a, &o, &maps), QKV_OK);
         int64_t n = maps.rows->n;
         assert_int_equal(n, 6);
         for (int64_t i = 0; i < n * n; i++) {
@@ -1397,7 +1398,7 @@ static void windows_are_shown(void **state)
         }
     }
     qkv_attention_maps_free(&maps);
-    qkv_attention_capture_free(&a);
+    qkv_free(a);
     qkv_model_free(m);
 }
 

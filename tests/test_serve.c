@@ -858,7 +858,7 @@ static void a_stream_is_the_same_text(void **state)
 /* ---- attention ---- */
 
 typedef struct looked {
-    qkv_attention_capture a;
+    qkv_attention_capture *a;
     float weights[4096];
     unsigned char decoded[16384];
 } looked;
@@ -872,7 +872,7 @@ static const qkv__json_value *look(int kind, const char *rest)
 
 static void same_weights(looked *l, const qkv__json_value *x, qkv_attention_kind kind)
 {
-    int64_t rows = qkv_attention_rows(&l->a, kind)->n, columns = qkv_attention_columns(&l->a, kind)->n;
+    int64_t rows = qkv_attention_rows(l->a, kind)->n, columns = qkv_attention_columns(l->a, kind)->n;
     assert_int_equal(qkv__json_int(at(x, "rows")), rows);
     assert_int_equal(qkv__json_int(at(x, "columns")), columns);
     size_t bytes = sizeof(float) * (size_t)(rows * columns);
@@ -880,12 +880,12 @@ static void same_weights(looked *l, const qkv__json_value *x, qkv_attention_kind
     assert_memory_equal(l->decoded, l->weights, bytes);
 }
 
-static void same_side(const qkv__json_value *x, const qkv_attention_side *side)
+static void same_side(const qkv__json_value *x, const qkv_axis *side)
 {
     assert_int_equal(qkv__json_size(at(x, "tokens")), side->n);
     for (int64_t i = 0; i < side->n; i++) {
         assert_string_equal(qkv__json_text(qkv__json_at(at(x, "tokens"), (size_t)i)), side->names[i]);
-        assert_int_equal(qkv__json_int(qkv__json_at(at(x, "special"), (size_t)i)), side->special[i]);
+        assert_int_equal(qkv__json_int(qkv__json_at(at(x, "special"), (size_t)i)), side->is_special[i]);
     }
 }
 
@@ -896,12 +896,12 @@ static void same_thumbnails(looked *l, int model, qkv_attention_kind kind)
     char rest[128], path[64];
     snprintf(rest, sizeof rest, ",\"kind\":\"%s\",\"thumbnails\":3", kind_names[kind]);
     const qkv__json_value *x = look(model, rest);
-    int64_t n = qkv_attention_rows(&l->a, kind)->n, m = qkv_attention_columns(&l->a, kind)->n;
+    int64_t n = qkv_attention_rows(l->a, kind)->n, m = qkv_attention_columns(l->a, kind)->n;
     int64_t rows = n < 3 ? n : 3, columns = m < 3 ? m : 3;
     assert_int_equal(qkv__json_int(at(x, "rows")), rows);
-    assert_int_equal(qkv__json_size(at(x, "maps")), l->a.layers[kind]);
-    assert_int_equal(qkv__json_size(at(x, "maps/1")), l->a.heads);
-    assert_int_equal(qkv_attention_weights(&l->a, kind, 1, 1, l->weights), QKV_OK);
+    assert_int_equal(qkv__json_size(at(x, "maps")), l->a->layers[kind]);
+    assert_int_equal(qkv__json_size(at(x, "maps/1")), l->a->heads);
+    assert_int_equal(qkv_attention_weights(l->a, kind, 1, 1, l->weights), QKV_OK);
     snprintf(path, sizeof path, "maps/1/1");
     assert_int_equal(decode_base64(text_at(x, path), l->decoded, sizeof l->decoded), rows * columns);
     for (int64_t r = 0; r < rows; r++)
@@ -917,21 +917,21 @@ static void same_thumbnails(looked *l, int model, qkv_attention_kind kind)
 static void same_heads(looked *l, int model, qkv_attention_kind kind)
 {
     char rest[128];
-    for (int layer = -1; layer < l->a.layers[kind]; layer++)
-        for (int head = -1; head < l->a.heads; head++) {
+    for (int layer = -1; layer < l->a->layers[kind]; layer++)
+        for (int head = -1; head < l->a->heads; head++) {
             char layer_text[16] = "\"mean\"", head_text[16] = "\"mean\"";
             if (layer >= 0) snprintf(layer_text, sizeof layer_text, "%d", layer);
             if (head >= 0) snprintf(head_text, sizeof head_text, "%d", head);
             snprintf(rest, sizeof rest, ",\"kind\":\"%s\",\"layer\":%s,\"head\":%s", kind_names[kind], layer_text, head_text);
             const qkv__json_value *x = look(model, rest);
-            assert_int_equal(qkv_attention_weights(&l->a, kind, layer, head, l->weights), QKV_OK);
+            assert_int_equal(qkv_attention_weights(l->a, kind, layer, head, l->weights), QKV_OK);
             same_weights(l, x, kind);
             json_free(x);
         }
     if (kind == QKV_ATTENTION_CROSS) return;
     snprintf(rest, sizeof rest, ",\"kind\":\"%s\",\"layer\":\"rollout\"", kind_names[kind]);
     const qkv__json_value *x = look(model, rest);
-    assert_int_equal(qkv_attention_rollout(&l->a, kind, l->weights), QKV_OK);
+    assert_int_equal(qkv_attention_rollout(l->a, kind, l->weights), QKV_OK);
     same_weights(l, x, kind);
     json_free(x);
 }
@@ -942,12 +942,12 @@ static void same_ranks(looked *l, int model, qkv_attention_kind kind)
     qkv_head_measures m;
     snprintf(rest, sizeof rest, ",\"kind\":\"%s\",\"rank\":true", kind_names[kind]);
     const qkv__json_value *x = look(model, rest);
-    assert_int_equal(qkv__json_size(at(x, "heads")), l->a.layers[kind] * l->a.heads);
-    for (int i = 0; i < l->a.layers[kind] * l->a.heads; i++) {
+    assert_int_equal(qkv__json_size(at(x, "heads")), l->a->layers[kind] * l->a->heads);
+    for (int i = 0; i < l->a->layers[kind] * l->a->heads; i++) {
         const qkv__json_value *found = qkv__json_at(at(x, "heads"), (size_t)i);
-        assert_int_equal(qkv__json_int(at(found, "layer")), i / l->a.heads);
-        assert_int_equal(qkv__json_int(at(found, "head")), i % l->a.heads);
-        assert_int_equal(qkv_attention_stats(&l->a, kind, i / l->a.heads, i % l->a.heads, &m), QKV_OK);
+        assert_int_equal(qkv__json_int(at(found, "layer")), i / l->a->heads);
+        assert_int_equal(qkv__json_int(at(found, "head")), i % l->a->heads);
+        assert_int_equal(qkv_attention_stats(l->a, kind, i / l->a->heads, i % l->a->heads, &m), QKV_OK);
         assert_true(qkv__json_number(at(found, "entropy")) == m.entropy);
         assert_true(qkv__json_number(at(found, "diagonality")) == m.diagonality);
         assert_true(qkv__json_number(at(found, "first")) == m.first);
@@ -969,7 +969,7 @@ static void attend_as_asked(int model, looked *l, qkv_generated *g)
         o.target_ids = g->ids;
         o.n_target_ids = g->n;
     }
-    assert_int_equal(qkv_attend(models[model], text, strlen(text), NULL, 0, &o, &l->a), QKV_OK);
+    assert_int_equal(qkv_attend(models[model], qkv_cstr(text), &o, &l->a), QKV_OK);
 }
 
 static void attention_is_the_librarys(void **state)
@@ -981,19 +981,19 @@ static void attention_is_the_librarys(void **state)
         attend_as_asked(model, l, &g);
         const qkv__json_value *x = look(model, "");
         assert_string_equal(text_at(x, "text"), "the 猫 sat");
-        if (l->a.layers[0]) same_side(at(x, "sides/source"), &l->a.source);
-        if (l->a.layers[1]) same_side(at(x, "sides/read"), &l->a.read);
-        if (l->a.layers[2]) same_side(at(x, "sides/chosen"), &l->a.chosen);
+        if (l->a->layers[0]) same_side(at(x, "sides/source"), &l->a->source);
+        if (l->a->layers[1]) same_side(at(x, "sides/read"), &l->a->target);
+        if (l->a->layers[2]) same_side(at(x, "sides/chosen"), &l->a->predicted);
         if (model == MODEL_LANGUAGE) assert_string_equal(text_at(x, "output/text"), g.text.data);
         if (model == MODEL_LANGUAGE) assert_int_equal(qkv__json_size(at(x, "target_ids")), g.n);
         if (model == MODEL_CLASSES) assert_int_equal(qkv__json_size(at(x, "output/classes")), 3);
         size_t kinds = 0;
         for (qkv_attention_kind kind = 0; kind < QKV_ATTENTION_KINDS; kind++) {
-            if (!l->a.layers[kind]) continue;
+            if (!l->a->layers[kind]) continue;
             char path[32];
             snprintf(path, sizeof path, "kinds/%zu", kinds++);
             assert_string_equal(text_at(at(x, path), "kind"), kind_names[kind]);
-            assert_int_equal(qkv__json_int(at(at(x, path), "layers")), l->a.layers[kind]);
+            assert_int_equal(qkv__json_int(at(at(x, path), "layers")), l->a->layers[kind]);
             same_heads(l, model, kind);
             same_ranks(l, model, kind);
             same_thumbnails(l, model, kind);
@@ -1002,7 +1002,7 @@ static void attention_is_the_librarys(void **state)
         json_free(x);
     }
     qkv_generated_free(&g);
-    qkv_attention_capture_free(&l->a);
+    qkv_free(l->a);
     free(l);
 }
 
@@ -1517,30 +1517,31 @@ static void a_page_holds_what_was_attended_to(void **state)
     looked *l = calloc(1, sizeof *l);
     (void)state;
     for (int model = 0; model < MODEL_KINDS; model++) {
-        assert_int_equal(qkv_attend(models[model], text, strlen(text), NULL, 0, NULL, &l->a), QKV_OK);
-        assert_int_equal(qkv_explorer_write(page_path, models[model], &l->a, -1, -1, -1), QKV_OK);
+        assert_int_equal(qkv_attend(models[model], qkv_cstr(text), NULL, &l->a), QKV_OK);
+        assert_int_equal(qkv_explorer_write(page_path, models[model], l->a, -1, -1, -1), QKV_OK);
         const qkv__json_value *x = page_data();
         assert_string_equal(text_at(x, "overview/text"), text);
         size_t maps = 0;
         for (qkv_attention_kind kind = 0; kind < QKV_ATTENTION_KINDS; kind++) {
             char key[32];
-            if (!l->a.layers[kind]) continue;
-            maps += (size_t)((l->a.layers[kind] + 1) * (l->a.heads + 1) + (kind != QKV_ATTENTION_CROSS));
+            if (!l->a->layers[kind]) continue;
+            maps += (size_t)((l->a->layers[kind] + 1) * (l->a->heads + 1) + (kind != QKV_ATTENTION_CROSS));
             snprintf(key, sizeof key, "%s/1/mean", kind_names[kind]);
-            assert_int_equal(qkv_attention_weights(&l->a, kind, 1, -1, l->weights), QKV_OK);
+            assert_int_equal(qkv_attention_weights(l->a, kind, 1, -1, l->weights), QKV_OK);
             same_weights(l, qkv__json_get(at(x, "heads"), key), kind);
             assert_non_null(qkv__json_get(at(x, "thumbnails"), kind_names[kind]));
             assert_non_null(qkv__json_get(at(x, "ranks"), kind_names[kind]));
         }
         assert_int_equal(qkv__json_size(at(x, "heads")), maps);
         if (model == MODEL_PAIR) {
-            assert_string_equal(text_at(x, "overview/output/translations/0/text"), l->a.found->text);
-            assert_int_equal(qkv__json_size(at(x, "overview/target_ids")), l->a.found->n_ids);
+            assert_string_equal(text_at(x, "overview/output/translations/0/text"), l->a->found->text);
+            assert_int_equal(qkv__json_size(at(x, "overview/target_ids")), l->a->found->n_ids);
         }
         json_free(x);
     }
-    assert_int_equal(qkv_attend(models[MODEL_PAIR], text, strlen(text), "我爱", 6, NULL, &l->a), QKV_OK);
-    assert_int_equal(qkv_explorer_write(page_path, models[MODEL_PAIR], &l->a, QKV_ATTENTION_CROSS, 0, 1), QKV_OK);
+    assert_int_equal(qkv_attend(models[MODEL_PAIR], qkv_cstr(text), &(qkv_attend_opts){ .target = qkv_cstr("我爱") }, &l->a),
+                     QKV_OK);
+    assert_int_equal(qkv_explorer_write(page_path, models[MODEL_PAIR], l->a, QKV_ATTENTION_CROSS, 0, 1), QKV_OK);
     const qkv__json_value *x = page_data();
     assert_string_equal(text_at(x, "overview/output/translations/0/text"), "我爱");
     assert_int_equal(qkv__json_size(at(x, "overview/kinds")), 1);
@@ -1548,21 +1549,21 @@ static void a_page_holds_what_was_attended_to(void **state)
     assert_int_equal(qkv__json_size(at(x, "thumbnails")), 0);
     assert_int_equal(qkv__json_size(at(x, "ranks/cross/heads")), 1);
     json_free(x);
-    qkv_attention_capture_free(&l->a);
+    qkv_free(l->a);
     free(l);
     unlink(page_path);
 }
 
-static qkv_attention_capture seen;
+static qkv_attention_capture *seen;
 
-static qkv_status write_page(void) { return qkv_explorer_write(page_path, models[MODEL_CLASSES], &seen, -1, -1, -1); }
+static qkv_status write_page(void) { return qkv_explorer_write(page_path, models[MODEL_CLASSES], seen, -1, -1, -1); }
 
 static qkv_status attend_and_write(void)
 {
-    qkv_attention_capture a = { 0 };
-    qkv_status status = qkv_attend(models[MODEL_CLASSES], "the cat", 7, NULL, 0, NULL, &a);
-    if (!status) status = qkv_explorer_write(page_path, models[MODEL_CLASSES], &a, -1, -1, -1);
-    qkv_attention_capture_free(&a);
+    qkv_attention_capture *a = NULL;
+    qkv_status status = qkv_attend(models[MODEL_CLASSES], qkv_cstr("the cat"), NULL, &a);
+    if (!status) status = qkv_explorer_write(page_path, models[MODEL_CLASSES], a, -1, -1, -1);
+    qkv_free(a);
     return status;
 }
 
@@ -1570,7 +1571,7 @@ static void a_page_is_written_whole_or_not_at_all(void **state)
 {
     (void)state;
     unlink(page_path);
-    assert_int_equal(qkv_attend(models[MODEL_CLASSES], "the cat", 7, NULL, 0, NULL, &seen), QKV_OK);
+    assert_int_equal(qkv_attend(models[MODEL_CLASSES], qkv_cstr("the cat"), NULL, &seen), QKV_OK);
     for (long n = 0;; n++) {
         use_failing_files(n);
         qkv_status status = write_page();
@@ -1585,30 +1586,30 @@ static void a_page_is_written_whole_or_not_at_all(void **state)
     const qkv__json_value *x = page_data();
     json_free(x);
     unlink(page_path);
-    assert_int_equal(qkv_explorer_write("no/such/folder/x.html", models[MODEL_CLASSES], &seen, -1, -1, -1), QKV_IO);
+    assert_int_equal(qkv_explorer_write("no/such/folder/x.html", models[MODEL_CLASSES], seen, -1, -1, -1), QKV_IO);
     static const int wrong[][3] = { { 1, -1, -1 }, { 2, -1, -1 }, { 3, -1, -1 }, { -1, 2, -1 },
                                     { -1, -1, 2 }, { 0, 2, 0 },   { 0, 0, 2 } };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        assert_int_equal(qkv_explorer_write(page_path, models[MODEL_CLASSES], &seen, wrong[i][0], wrong[i][1], wrong[i][2]),
+        assert_int_equal(qkv_explorer_write(page_path, models[MODEL_CLASSES], seen, wrong[i][0], wrong[i][1], wrong[i][2]),
                          QKV_USAGE);
         assert_int_equal(access(page_path, F_OK), -1);
     }
-    assert_int_equal(qkv_explorer_write(NULL, models[MODEL_CLASSES], &seen, -1, -1, -1), QKV_USAGE);
+    assert_int_equal(qkv_explorer_write(NULL, models[MODEL_CLASSES], seen, -1, -1, -1), QKV_USAGE);
     assert_int_equal(qkv_explorer_write(page_path, models[MODEL_CLASSES], &(qkv_attention_capture){ 0 }, -1, -1, -1),
                      QKV_USAGE);
 
     enum { LETTERS = 1500 };
     char long_text[LETTERS];
     memset(long_text, 'x', sizeof long_text);
-    assert_int_equal(qkv_attend(models[MODEL_CLASSES], long_text, LETTERS, NULL, 0, NULL, &seen), QKV_OK);
+    assert_int_equal(qkv_attend(models[MODEL_CLASSES], (qkv_str){ long_text, LETTERS }, NULL, &seen), QKV_OK);
     assert_int_equal(write_page(), QKV_LIMIT);
     assert_non_null(strstr(qkv_error(), "choose one kind, layer or head"));
     assert_int_equal(access(page_path, F_OK), -1);
-    assert_int_equal(qkv_explorer_write(page_path, models[MODEL_CLASSES], &seen, 0, 1, 1), QKV_OK);
+    assert_int_equal(qkv_explorer_write(page_path, models[MODEL_CLASSES], seen, 0, 1, 1), QKV_OK);
     x = page_data();
     assert_non_null(at(qkv__json_get(at(x, "heads"), "encoder/1/1"), "weights/u16")); /* so many are packed */
     json_free(x);
-    qkv_attention_capture_free(&seen);
+    qkv_free(seen);
     unlink(page_path);
     assert_true(each_allocation_fails(attend_and_write) > 20);
     unlink(page_path);

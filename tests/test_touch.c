@@ -85,12 +85,11 @@ static qkv_model *make_model(int which)
     return m;
 }
 
-static qkv_attention_capture capture(const qkv_model *m, int which)
+static qkv_attention_capture *capture(const qkv_model *m, int which)
 {
-    qkv_attention_capture a = { 0 };
+    qkv_attention_capture *a = NULL;
     const char *target = targets[which];
-    if (qkv_attend(m, sources[which], strlen(sources[which]), target, target ? strlen(target) : 0,
-                   &(qkv_attend_opts){ .pieces = 1 }, &a))
+    if (qkv_attend(m, qkv_cstr(sources[which]), &(qkv_attend_opts){ .target = qkv_cstr(target), .split_characters = 1 }, &a))
         fail_msg("%s", qkv_error());
     return a;
 }
@@ -272,13 +271,13 @@ static void edits_are_seen(const qkv_model *touched, int which, const changes *x
 {
     for (int i = 0; i < x->n; i++) {
         if (x->list[i].what != QKV_EDIT_ROW) continue;
-        qkv_attention_capture a = capture(touched, which);
-        int64_t keys = qkv_attention_columns(&a, x->list[i].kind)->n;
+        qkv_attention_capture *a = capture(touched, which);
+        int64_t keys = qkv_attention_columns(a, x->list[i].kind)->n;
         float weights[64];
-        assert_int_equal(qkv_attention_weights(&a, x->list[i].kind, x->list[i].layer, x->list[i].head, weights), QKV_OK);
+        assert_int_equal(qkv_attention_weights(a, x->list[i].kind, x->list[i].layer, x->list[i].head, weights), QKV_OK);
         for (int64_t k = 0; k < keys; k++)
             assert_true(weights[x->list[i].place * keys + k] == (k < x->list[i].n_row ? row[k] : 0));
-        qkv_attention_capture_free(&a);
+        qkv_free(a);
     }
 }
 
@@ -308,56 +307,56 @@ static void changes_are_those_of_pytorch(int which)
 
 static void lens_is_that_of_pytorch(const qkv_model *m, int which)
 {
-    qkv_attention_capture a = capture(m, which);
-    qkv_logit_lens_result lens = { 0 };
+    qkv_attention_capture *a = capture(m, which);
+    qkv_logit_lens_result *lens = NULL;
     int64_t places = which == PAIR ? READ : TEXT - 1, next = which == PAIR ? READ : TEXT - 2;
-    assert_int_equal(qkv_logit_lens(m, &a, &(qkv_logit_lens_opts){ .k = 3 }, &lens), QKV_OK);
-    assert_int_equal(lens.places, places);
-    assert_int_equal(lens.layers, LAYERS);
+    assert_int_equal(qkv_logit_lens(m, a, &(qkv_logit_lens_opts){ .k = 3 }, &lens), QKV_OK);
+    assert_int_equal(lens->places, places);
+    assert_int_equal(lens->layers, LAYERS);
     for (int l = 0; l <= LAYERS; l++) {
-        expect_doubles(lens.next_p + l * places, next, "lens");
+        expect_doubles(lens->next_p + l * places, next, "lens");
         for (int64_t i = 0; i < places; i++) {
-            const double *p = lens.p + (l * places + i) * 3;
+            const double *p = lens->p + (l * places + i) * 3;
             assert_true(p[0] >= p[1] && p[1] >= p[2] && p[2] > 0);
             for (int k = 0; k < 3; k++)
-                if (lens.ids[(l * places + i) * 3 + k] == lens.next[i])
-                    expect_near(p[k], lens.next_p[l * places + i], "p of the lens", i);
+                if (lens->ids[(l * places + i) * 3 + k] == lens->next[i])
+                    expect_near(p[k], lens->next_p[l * places + i], "p of the lens", i);
         }
     }
-    for (int64_t i = 0; i < next; i++) expect_near(lens.surprise[i], -log2(lens.next_p[LAYERS * places + i]), "surprise", i);
-    if (which == DECODER) assert_true(lens.next[places - 1] == -1 && lens.surprise[places - 1] == 0);
-    qkv_logit_lens_free(&lens);
-    qkv_attention_capture_free(&a);
+    for (int64_t i = 0; i < next; i++) expect_near(lens->surprise[i], -log2(lens->next_p[LAYERS * places + i]), "surprise", i);
+    if (which == DECODER) assert_true(lens->next[places - 1] == -1 && lens->surprise[places - 1] == 0);
+    qkv_free(lens);
+    qkv_free(a);
 }
 
 static void expect_why(const qkv_attribution *why, qkv_attribute_method method)
 {
-    if (why->source) expect_doubles(why->of_source[method], why->source, qkv_attribute_method_name(method));
-    if (why->read) expect_doubles(why->of_read[method], why->read, qkv_attribute_method_name(method));
+    if (why->n_source) expect_doubles(why->of_source[method], why->n_source, qkv_attribute_method_name(method));
+    if (why->n_target) expect_doubles(why->of_target[method], why->n_target, qkv_attribute_method_name(method));
 }
 
 static void why_is_that_of_pytorch(const qkv_model *m, int which)
 {
-    qkv_attention_capture a = capture(m, which);
-    qkv_attribution why = { 0 };
+    qkv_attention_capture *a = capture(m, which);
+    qkv_attribution *why = NULL;
     qkv_params_zero_grad(qkv_model_params(m));
     qkv_attribute_opts opts = { .at = AT, .steps = STEPS };
-    if (qkv_attribute(m, &a, &opts, &why)) fail_msg("%s", qkv_error());
-    expect_doubles((double[]){ (double)why.output, why.logit, why.baseline_logit }, 3, "output");
-    for (int k = 0; k < QKV_ATTRIBUTE_METHODS; k++) expect_why(&why, (qkv_attribute_method)k);
+    if (qkv_attribute(m, a, &opts, &why)) fail_msg("%s", qkv_error());
+    expect_doubles((double[]){ (double)why->output, why->logit, why->baseline_logit }, 3, "output");
+    for (int k = 0; k < QKV_ATTRIBUTE_METHODS; k++) expect_why(why, (qkv_attribute_method)k);
     qkv_model *touched = touch(m, &touched_why[which]);
     opts.methods = 1 << QKV_ATTRIBUTE_GRADIENT;
     opts.has_output = 1;
-    opts.output = why.output;
-    assert_int_equal(qkv_attribute(touched, &a, &opts, &why), QKV_OK);
-    assert_true(!why.of_source[QKV_ATTRIBUTE_ROLLOUT] && !why.of_read[QKV_ATTRIBUTE_ROLLOUT]);
-    expect_doubles(&why.logit, 1, "logit with changes");
-    expect_why(&why, QKV_ATTRIBUTE_GRADIENT);
+    opts.output = why->output;
+    assert_int_equal(qkv_attribute(touched, a, &opts, &why), QKV_OK);
+    assert_true(!why->of_source[QKV_ATTRIBUTE_ROLLOUT] && !why->of_target[QKV_ATTRIBUTE_ROLLOUT]);
+    expect_doubles(&why->logit, 1, "logit with changes");
+    expect_why(why, QKV_ATTRIBUTE_GRADIENT);
     qkv_params *p = qkv_model_params(m);
     for (int64_t i = 0; i < qkv__params_block(p); i++) assert_true(qkv__params_grad(p)[i] == 0); /* none of the weights' */
     qkv_model_free(touched);
-    qkv_attribution_free(&why);
-    qkv_attention_capture_free(&a);
+    qkv_free(why);
+    qkv_free(a);
 }
 
 static void all_are_those_of_pytorch(void **state)
@@ -555,24 +554,24 @@ static void gradients_are_differences(void **state)
 {
     (void)state;
     qkv_model *m = make_model(ENCODER);
-    qkv_attention_capture a = capture(m, ENCODER);
-    qkv_attribution why = { 0 };
+    qkv_attention_capture *a = capture(m, ENCODER);
+    qkv_attribution *why = NULL;
     float *table = qkv_tensor_data_mut(qkv_params_find(qkv_model_params(m), "embed.weight")), kept[DIM];
-    assert_int_equal(qkv_attribute(m, &a, &(qkv_attribute_opts){ .methods = 1 << QKV_ATTRIBUTE_GRADIENT }, &why), QKV_OK);
+    assert_int_equal(qkv_attribute(m, a, &(qkv_attribute_opts){ .methods = 1 << QKV_ATTRIBUTE_GRADIENT }, &why), QKV_OK);
     for (int32_t id = 1; id < 8; id++) {
         double sum = 0, f[2], h = 1e-2;
-        for (int64_t i = 0; i < TEXT; i++) sum += text_ids[i] == id ? why.of_source[QKV_ATTRIBUTE_GRADIENT][i] : 0;
+        for (int64_t i = 0; i < TEXT; i++) sum += text_ids[i] == id ? why->of_source[QKV_ATTRIBUTE_GRADIENT][i] : 0;
         memcpy(kept, table + id * DIM, sizeof kept);
         for (int s = 0; s < 2; s++) {
             for (int d = 0; d < DIM; d++) table[id * DIM + d] = kept[d] * (float)(s ? 1 + h : 1 - h);
-            f[s] = class_logit(m, why.output);
+            f[s] = class_logit(m, why->output);
         }
         memcpy(table + id * DIM, kept, sizeof kept);
         if (fabs(sum - (f[1] - f[0]) / (2 * h)) > 1e-3 * (1 + fabs(sum)))
             fail_msg("token %d: %g, by differences %g", id, sum, (f[1] - f[0]) / (2 * h));
     }
-    qkv_attribution_free(&why);
-    qkv_attention_capture_free(&a);
+    qkv_free(why);
+    qkv_free(a);
     qkv_model_free(m);
 }
 
@@ -590,20 +589,20 @@ static void attributions_add_up(void **state)
     for (int which = 0; which < MODELS; which++)
         for (int pad = 0; pad < 2; pad++) {
             qkv_model *m = make_model(which);
-            qkv_attention_capture a = capture(m, which);
-            qkv_attribution why = { 0 };
+            qkv_attention_capture *a = capture(m, which);
+            qkv_attribution *why = NULL;
             const qkv_attribute_opts opts = { .at = AT, .pad_baseline = pad };
-            assert_int_equal(qkv_attribute(m, &a, &opts, &why), QKV_OK);
+            assert_int_equal(qkv_attribute(m, a, &opts, &why), QKV_OK);
             double sums[QKV_ATTRIBUTE_METHODS];
             for (int k = 0; k < QKV_ATTRIBUTE_METHODS; k++)
-                sums[k] = total(why.of_source[k], why.source) + total(why.of_read[k], why.read);
-            double whole_way = why.logit - why.baseline_logit;
+                sums[k] = total(why->of_source[k], why->n_source) + total(why->of_target[k], why->n_target);
+            double whole_way = why->logit - why->baseline_logit;
             if (fabs(sums[QKV_ATTRIBUTE_INTEGRATED] - whole_way) > 0.01 * fabs(whole_way))
                 fail_msg("model %d: %g of %g", which, sums[QKV_ATTRIBUTE_INTEGRATED], whole_way);
             expect_near(sums[QKV_ATTRIBUTE_VALUE_ZEROING], 1, "value zeroing of", which);
             expect_near(sums[QKV_ATTRIBUTE_ROLLOUT], 1, "rollout of", which);
-            qkv_attribution_free(&why);
-            qkv_attention_capture_free(&a);
+            qkv_free(why);
+            qkv_free(a);
             qkv_model_free(m);
         }
 }
@@ -643,16 +642,16 @@ static void steps_follow(const qkv_trace_result *w, const float *weights, bool i
 
 static void cell_is_walked(const qkv_model *m, const qkv_attention_capture *a, const qkv_trace_opts *o, bool is_off)
 {
-    qkv_trace_result w = { 0 };
+    qkv_trace_result *w = NULL;
     qkv_buffer json = { 0 };
     float weights[64];
     if (qkv_trace(m, a, o, &w)) fail_msg("%s", qkv_error());
     assert_int_equal(qkv_attention_weights(a, o->kind, o->layer, o->head, weights), QKV_OK);
-    steps_follow(&w, weights + o->query * w.keys, is_off);
-    assert_int_equal(qkv_trace_json(&w, &json), QKV_OK);
+    steps_follow(w, weights + o->query * w->keys, is_off);
+    assert_int_equal(qkv_trace_json(w, &json), QKV_OK);
     assert_non_null(strstr(json.data, "\"ffn_hidden\": ["));
     qkv_buffer_free(&json);
-    qkv_trace_free(&w);
+    qkv_free(w);
 }
 
 static void every_cell_is_walked(void **state)
@@ -660,19 +659,19 @@ static void every_cell_is_walked(void **state)
     (void)state;
     for (int which = 0; which < MODELS; which++) {
         qkv_model *m = make_model(which);
-        qkv_attention_capture a = capture(m, which);
+        qkv_attention_capture *a = capture(m, which);
         for (int kind = 0; kind < QKV_ATTENTION_KINDS; kind++) {
-            if (!a.layers[kind]) continue;
-            int64_t queries = qkv_attention_rows(&a, (qkv_attention_kind)kind)->n;
+            if (!a->layers[kind]) continue;
+            int64_t queries = qkv_attention_rows(a, (qkv_attention_kind)kind)->n;
             for (int64_t i = 0; i < queries * LAYERS * HEADS; i++)
-                cell_is_walked(m, &a,
+                cell_is_walked(m, a,
                                &(qkv_trace_opts){ .kind = (qkv_attention_kind)kind,
                                                   .layer = (int)(i / queries % LAYERS),
                                                   .head = (int)(i / queries / LAYERS),
                                                   .query = i % queries },
                                false);
         }
-        qkv_attention_capture_free(&a);
+        qkv_free(a);
         qkv_model_free(m);
     }
 }
@@ -684,23 +683,23 @@ static void walks_end_in_the_logits(void **state)
     qkv_model *m = make_model(PAIR);
     const changes off = { PAIR, 1, { AT_HEAD(CROSS, 1, 2) } };
     qkv_model *touched = touch(m, &off);
-    qkv_attention_capture a = capture(touched, PAIR);
-    qkv_trace_result w = { 0 };
+    qkv_attention_capture *a = capture(touched, PAIR);
+    qkv_trace_result *w = NULL;
     qkv_trace_opts o = { .kind = QKV_ATTENTION_CROSS, .layer = 1, .head = 2, .query = 3, .k = 2 };
-    cell_is_walked(touched, &a, &o, true);
-    assert_int_equal(qkv_trace(touched, &a, &o, &w), QKV_OK);
+    cell_is_walked(touched, a, &o, true);
+    assert_int_equal(qkv_trace(touched, a, &o, &w), QKV_OK);
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
     const qkv_tensor *all = whole(touched, PAIR, t);
-    qkv_tensor *last = qkv_constant(t, QKV_SHAPE(1, DIM), w.layer_out);
+    qkv_tensor *last = qkv_constant(t, QKV_SHAPE(1, DIM), w->layer_out);
     const qkv_tensor *logits = qkv_transformer_logits(qkv_model_transformer(touched), last);
     for (int v = 0; v < VOCABULARY; v++)
         expect_near((double)qkv_tensor_data(logits)[v], (double)qkv_tensor_data(all)[3 * VOCABULARY + v], "logit", v);
-    assert_int_equal(w.n_best, 2);
-    expect_near((double)w.best_logits[0], (double)qkv_tensor_data(logits)[w.best[0]], "best logit", 0);
-    assert_true(w.best_p[0] > w.best_p[1]);
+    assert_int_equal(w->n_best, 2);
+    expect_near((double)w->best_logits[0], (double)qkv_tensor_data(logits)[w->best[0]], "best logit", 0);
+    assert_true(w->best_p[0] > w->best_p[1]);
     qkv_tape_free(t);
-    qkv_trace_free(&w);
-    qkv_attention_capture_free(&a);
+    qkv_free(w);
+    qkv_free(a);
     qkv_model_free(touched);
     qkv_model_free(m);
 }
@@ -769,18 +768,21 @@ static void bad_changes_are_refused(void **state)
     expect_refused(m, (qkv_edit){ .what = QKV_EDIT_ROW, .row = negative, .n_row = 1 }, QKV_USAGE);
     expect_refused(m, (qkv_edit){ .what = QKV_EDIT_ROW, .n_row = 1 }, QKV_USAGE);
     expect_refused(m, (qkv_edit){ .what = QKV_EDIT_KINDS }, QKV_USAGE);
-    qkv_attention_capture a = capture(encoder, ENCODER), none = { 0 };
-    qkv_logit_lens_result lens = { 0 };
-    qkv_attribution why = { 0 };
-    qkv_trace_result walk = { 0 };
-    assert_int_equal(qkv_logit_lens(m, &a, NULL, &lens), QKV_USAGE); /* of another kind */
-    assert_int_equal(qkv_logit_lens(m, &none, NULL, &lens), QKV_USAGE);
-    assert_int_equal(qkv_attribute(encoder, &a, &(qkv_attribute_opts){ .has_output = 1, .output = CLASSES }, &why), QKV_USAGE);
-    assert_int_equal(qkv_attribute(encoder, &a, &(qkv_attribute_opts){ .steps = -1 }, &why), QKV_USAGE);
-    assert_int_equal(qkv_attribute(encoder, &a, &(qkv_attribute_opts){ .methods = 16 }, &why), QKV_USAGE);
-    assert_int_equal(qkv_trace(encoder, &a, &(qkv_trace_opts){ .kind = QKV_ATTENTION_CROSS }, &walk), QKV_USAGE);
-    assert_int_equal(qkv_trace(encoder, &a, &(qkv_trace_opts){ .query = TEXT }, &walk), QKV_USAGE);
-    qkv_attention_capture_free(&a);
+    qkv_attention_capture *a = capture(encoder, ENCODER);
+    qkv_logit_lens_result *lens = NULL;
+    qkv_attribution *why = NULL;
+    qkv_trace_result *walk = NULL;
+    assert_int_equal(qkv_logit_lens(m, a, NULL, &lens), QKV_USAGE); /* of another kind */
+    assert_int_equal(qkv_logit_lens(m, &(qkv_attention_capture){ 0 }, NULL, &lens), QKV_USAGE);
+    assert_int_equal(qkv_attribute(encoder, a, &(qkv_attribute_opts){ .has_output = 1, .output = CLASSES }, &why), QKV_USAGE);
+    assert_int_equal(qkv_attribute(encoder, a, &(qkv_attribute_opts){ .steps = -1 }, &why), QKV_USAGE);
+    assert_int_equal(qkv_attribute(encoder, a, &(qkv_attribute_opts){ .methods = 16 }, &why), QKV_USAGE);
+    assert_int_equal(qkv_trace(encoder, a, &(qkv_trace_opts){ .kind = QKV_ATTENTION_CROSS }, &walk), QKV_USAGE);
+    assert_int_equal(qkv_trace(encoder, a, &(qkv_trace_opts){ .query = TEXT }, &walk), QKV_USAGE);
+    qkv_free(lens);
+    qkv_free(why);
+    qkv_free(walk);
+    qkv_free(a);
     qkv_model_free(encoder);
     qkv_model_free(m);
 }
@@ -811,26 +813,26 @@ static void results_are_written(void **state)
     (void)state;
     for (int which = 0; which < MODELS; which++) {
         qkv_model *m = make_model(which);
-        qkv_attention_capture a = capture(m, which);
-        qkv_attribution why = { 0 };
-        qkv_logit_lens_result lens = { 0 };
+        qkv_attention_capture *a = capture(m, which);
+        qkv_attribution *why = NULL;
+        qkv_logit_lens_result *lens = NULL;
         qkv_buffer text = { 0 };
-        assert_int_equal(qkv_attribute(m, &a, &(qkv_attribute_opts){ .at = AT, .steps = 2 }, &why), QKV_OK);
-        assert_int_equal(qkv_attribution_text(m, &a, &why, 0, &text), QKV_OK);
+        assert_int_equal(qkv_attribute(m, a, &(qkv_attribute_opts){ .at = AT, .steps = 2 }, &why), QKV_OK);
+        assert_int_equal(qkv_attribution_text(m, a, why, 0, &text), QKV_OK);
         assert_non_null(strstr(text.data, "value-zeroing"));
-        assert_int_equal(qkv_attribution_text(m, &a, &why, 1, &text), QKV_OK);
+        assert_int_equal(qkv_attribution_text(m, a, why, 1, &text), QKV_OK);
         assert_non_null(strstr(text.data, "\"rollout\": "));
         if (which != ENCODER) {
-            assert_int_equal(qkv_logit_lens(m, &a, NULL, &lens), QKV_OK);
-            assert_int_equal(qkv_logit_lens_text(m, &a, &lens, 0, &text), QKV_OK);
+            assert_int_equal(qkv_logit_lens(m, a, NULL, &lens), QKV_OK);
+            assert_int_equal(qkv_logit_lens_text(m, a, lens, 0, &text), QKV_OK);
             assert_non_null(strstr(text.data, "layer 1"));
-            assert_int_equal(qkv_logit_lens_text(m, &a, &lens, 1, &text), QKV_OK);
+            assert_int_equal(qkv_logit_lens_text(m, a, lens, 1, &text), QKV_OK);
             assert_non_null(strstr(text.data, "\"next_p\": "));
-        } else assert_int_equal(qkv_logit_lens(m, &a, NULL, &lens), QKV_UNSUPPORTED);
+        } else assert_int_equal(qkv_logit_lens(m, a, NULL, &lens), QKV_UNSUPPORTED);
         qkv_buffer_free(&text);
-        qkv_logit_lens_free(&lens);
-        qkv_attribution_free(&why);
-        qkv_attention_capture_free(&a);
+        qkv_free(lens);
+        qkv_free(why);
+        qkv_free(a);
         qkv_model_free(m);
     }
 }

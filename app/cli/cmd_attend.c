@@ -72,7 +72,7 @@ static const option options[] = {
 typedef struct work {
     qkv_model *model, *other;
     qkv_buffer text; /* as it was read, when it was no argument */
-    qkv_attention_capture attended, minus;
+    qkv_attention_capture *attended, *minus;
     qkv_attention_maps_opts choice;
     qkv_attention_maps maps;
 } work;
@@ -170,22 +170,21 @@ static qkv_status read_attended_text(work *w)
 
 /* ---- attention ---- */
 
-static qkv_status attend_text(const qkv_model *m, const work *w, const qkv_translation *found, qkv_attention_capture *out)
+static qkv_status attend_text(const qkv_model *m, const work *w, const qkv_translation *found, qkv_attention_capture **out)
 {
-    const qkv_attend_opts opts = { .beam = given.beam,
+    const qkv_str text = given.text ? qkv_cstr(given.text) : (qkv_str){ w->text.data, w->text.length };
+    const qkv_attend_opts opts = { .beam_size = given.beam,
+                                   .target = qkv_cstr(given.target),
                                    .target_ids = found ? found->ids : NULL,
                                    .n_target_ids = found ? found->n_ids : 0,
-                                   .pieces = given.pieces,
+                                   .split_characters = given.pieces,
                                    .no_special = given.no_special };
-    size_t target_length = given.target ? strlen(given.target) : 0;
-    const char *text = given.text ? given.text : w->text.data;
-    size_t length = given.text ? strlen(given.text) : w->text.length;
-    return qkv_attend(m, text, length, given.target, target_length, &opts, out) ? library_failed() : QKV_OK;
+    return qkv_attend(m, text, &opts, out) ? library_failed() : QKV_OK;
 }
 
 static void choose_kind(work *w)
 {
-    const int *layers = w->attended.layers;
+    const int *layers = w->attended->layers;
     bool both = layers[QKV_ATTENTION_CROSS] > 0;
     w->choice.kind = was_given("kind")                   ? (qkv_attention_kind)given.kind
                      : both && !given.rollout            ? QKV_ATTENTION_CROSS
@@ -198,7 +197,7 @@ static qkv_status attend_all(work *w)
 {
     qkv_status status = attend_text(w->model, w, NULL, &w->attended);
     if (status) return status;
-    const qkv_translation *found = w->attended.found;
+    const qkv_translation *found = w->attended->found;
     if (found && !given.quiet)
         fprintf(stderr, _("qkv: attend: the translation is \"%s\", score %.6f\n"), found->text, found->score);
     if (!given.quiet) note_ngrams(w->model);
@@ -211,7 +210,7 @@ static qkv_status attend_all(work *w)
 static qkv_status write_page(work *w)
 {
     int kind = was_given("kind") ? given.kind : -1, layer = given.layer ? w->choice.layer : -1, head = w->choice.head;
-    return qkv_explorer_write(given.out, w->model, &w->attended, kind, layer < 0 ? -1 : layer, head < 0 ? -1 : head)
+    return qkv_explorer_write(given.out, w->model, w->attended, kind, layer < 0 ? -1 : layer, head < 0 ? -1 : head)
                ? library_failed()
                : QKV_OK;
 }
@@ -236,9 +235,9 @@ static qkv_status print_maps(const qkv_attention_maps *maps)
 
 static qkv_status show_attention_maps(work *w)
 {
-    w->choice.minus = w->other ? &w->minus : NULL;
+    w->choice.minus = w->minus;
     w->choice.minus_name = given.other;
-    if (qkv_attention_maps_make(&w->attended, &w->choice, &w->maps)) return library_failed();
+    if (qkv_attention_maps_make(w->attended, &w->choice, &w->maps)) return library_failed();
     if (!given.out) return print_maps(&w->maps);
     qkv_buffer note = { 0 };
     bool failed = tell_origin(w, &note) || qkv_attention_maps_write(given.out, &w->maps, note.data);
@@ -249,7 +248,7 @@ static qkv_status show_attention_maps(work *w)
 static qkv_status print_ranks(const work *w)
 {
     qkv_buffer text = { 0 };
-    return print_text(qkv_attention_rank_text(&w->attended, w->choice.kind, (qkv_head_measure)given.by, given.json, &text),
+    return print_text(qkv_attention_rank_text(w->attended, w->choice.kind, (qkv_head_measure)given.by, given.json, &text),
                       &text);
 }
 
@@ -264,8 +263,8 @@ static qkv_status show_attention(work *w)
 static void free_attended(work *w)
 {
     qkv_attention_maps_free(&w->maps);
-    qkv_attention_capture_free(&w->attended);
-    qkv_attention_capture_free(&w->minus);
+    qkv_free(w->attended);
+    qkv_free(w->minus);
     qkv_buffer_free(&w->text);
     qkv_model_free(w->model);
     qkv_model_free(w->other);

@@ -24,15 +24,15 @@ static const option options[] = {
 static qkv_status run_lens(void)
 {
     qkv_model *m = NULL;
-    qkv_attention_capture a = { 0 };
-    qkv_logit_lens_result lens = { 0 };
+    qkv_attention_capture *a = NULL;
+    qkv_logit_lens_result *lens = NULL;
     qkv_buffer text = { 0 };
     qkv_status status = load_touched_model(given.model, 0, &m);
     if (!status) status = capture_text(m, &given.from, &a);
-    if (!status && qkv_logit_lens(m, &a, &(qkv_logit_lens_opts){ .k = given.k }, &lens)) status = library_failed();
-    if (!status) status = print_text(qkv_logit_lens_text(m, &a, &lens, given.json, &text), &text);
-    qkv_logit_lens_free(&lens);
-    qkv_attention_capture_free(&a);
+    if (!status && qkv_logit_lens(m, a, &(qkv_logit_lens_opts){ .k = given.k }, &lens)) status = library_failed();
+    if (!status) status = print_text(qkv_logit_lens_text(m, a, lens, given.json, &text), &text);
+    qkv_free(lens);
+    qkv_free(a);
     qkv_model_free(m);
     return status;
 }

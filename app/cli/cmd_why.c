@@ -50,8 +50,8 @@ static qkv_status find_class(const qkv_model *m, qkv_attribute_opts *o)
 static qkv_status run_why(void)
 {
     qkv_model *m = NULL;
-    qkv_attention_capture a = { 0 };
-    qkv_attribution why = { 0 };
+    qkv_attention_capture *a = NULL;
+    qkv_attribution *why = NULL;
     qkv_buffer text = { 0 };
     qkv_attribute_opts o = {
         .methods = was_given("method") ? 1u << given.method : 0, .at = given.at, .steps = given.steps, .pad_baseline = given.pad
@@ -62,11 +62,11 @@ static qkv_status run_why(void)
     if (!status) status = find_class(m, &o);
     if (!status) status = capture_text(m, &given.from, &a);
     if (!status) note_ngrams(m);
-    if (!status && !was_given("at") && !a.source.n) o.at = a.read.n - 1;
-    if (!status && qkv_attribute(m, &a, &o, &why)) status = library_failed();
-    if (!status) status = print_text(qkv_attribution_text(m, &a, &why, given.json, &text), &text);
-    qkv_attribution_free(&why);
-    qkv_attention_capture_free(&a);
+    if (!status && !was_given("at") && !a->source.n) o.at = a->target.n - 1;
+    if (!status && qkv_attribute(m, a, &o, &why)) status = library_failed();
+    if (!status) status = print_text(qkv_attribution_text(m, a, why, given.json, &text), &text);
+    qkv_free(why);
+    qkv_free(a);
     qkv_model_free(m);
     return status;
 }

@@ -52,14 +52,14 @@ qkv_status load_touched_model(const char *folder, int ability, qkv_model **out)
     return status;
 }
 
-qkv_status capture_text(const qkv_model *m, const captured_text *from, qkv_attention_capture *out)
+qkv_status capture_text(const qkv_model *m, const captured_text *from, qkv_attention_capture **out)
 {
     if (from->text && from->input) return fail(QKV_USAGE, "a text and --input: choose one");
     qkv_buffer read = { 0 };
     if (!from->text && qkv_text_read(from->input ? from->input : "-", 0, &read)) return library_failed();
-    const char *text = from->text ? from->text : read.data;
-    qkv_status status = qkv_attend(m, text ? text : "", from->text ? strlen(text) : read.length, from->target,
-                                   from->target ? strlen(from->target) : 0, &(qkv_attend_opts){ .pieces = 1 }, out);
+    const qkv_str text = from->text ? qkv_cstr(from->text) : (qkv_str){ read.data ? read.data : "", read.length };
+    const qkv_attend_opts opts = { .target = qkv_cstr(from->target), .split_characters = 1 };
+    qkv_status status = qkv_attend(m, text, &opts, out);
     qkv_buffer_free(&read);
     return status ? library_failed() : QKV_OK;
 }

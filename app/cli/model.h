@@ -78,7 +78,7 @@ typedef struct captured_text {
 /* Notes that attention is only a part of a classifier with counts of words. */
 void note_ngrams(const qkv_model *m);
 
-qkv_status capture_text(const qkv_model *m, const captured_text *from, qkv_attention_capture *out);
+qkv_status capture_text(const qkv_model *m, const captured_text *from, qkv_attention_capture **out);
 
 /* A model that is there stays, as parts of two would lie in one folder: USAGE, reported. */
 qkv_status check_new_folder(const char *folder);

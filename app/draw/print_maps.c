@@ -54,17 +54,20 @@ qkv_status print_map(const float *values, const qkv_heatmap_opts *o)
 
 qkv_status print_token_map(token_side row, token_side column, const float *values)
 {
-    qkv_token_names rows = { 0 }, columns = { 0 };
-    qkv_status status = qkv_token_names_make(row.tokenizer, row.ids, row.n, &rows);
-    if (!status) status = qkv_token_names_make(column.tokenizer, column.ids, column.n, &columns);
+    qkv_axis *rows = NULL, *columns = NULL;
+    qkv_status status = qkv_token_names(row.tokenizer, row.ids, row.n, &rows);
+    if (!status) status = qkv_token_names(column.tokenizer, column.ids, column.n, &columns);
     status = status ? library_failed() : QKV_OK;
-    float *cells = malloc(sizeof *cells * (size_t)(rows.n * columns.n + 1));
+    float *cells = status ? NULL : malloc(sizeof *cells * (size_t)(rows->n * columns->n + 1));
     if (!status && !cells) status = fail(QKV_MEMORY, "out of memory");
-    if (!status && qkv_attention_join(values, rows.first, rows.n, columns.first, columns.n, cells)) status = library_failed();
-    const qkv_heatmap_opts o = { .rows = rows.n, .columns = columns.n, .row_names = rows.names, .column_names = columns.names };
-    if (!status) status = print_map(cells, &o);
+    if (!status && qkv_attention_join(values, rows->first, rows->n, columns->first, columns->n, cells))
+        status = library_failed();
+    if (!status)
+        status = print_map(
+            cells, &(qkv_heatmap_opts){
+                       .rows = rows->n, .columns = columns->n, .row_names = rows->names, .column_names = columns->names });
     free(cells);
-    qkv_token_names_free(&rows);
-    qkv_token_names_free(&columns);
+    qkv_free(rows);
+    qkv_free(columns);
     return status;
 }

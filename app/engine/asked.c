@@ -184,11 +184,11 @@ static qkv_status attend_anew(const qkv__asked *a, qkv__remembered *to, const qk
 {
     const qkv_attend_opts opts = { .target_ids = serves_decoder(a) ? a->ids : NULL,
                                    .n_target_ids = a->n_ids,
-                                   .pieces = a->pieces,
+                                   .split_characters = a->pieces,
                                    .no_special = !a->special,
                                    .max_bytes = MOST_BYTES };
     qkv__buffer_clear(&to->key);
-    qkv_status status = qkv_attend(a->model, a->text, a->length, NULL, 0, &opts, &to->attended);
+    qkv_status status = qkv_attend(a->model, (qkv_str){ a->text, a->length }, &opts, &to->attended);
     return status ? status : qkv__buffer_put(&to->key, key->data, key->length);
 }
 

@@ -35,7 +35,7 @@ qkv_status qkv__asked_find_target(qkv__asked *a);
 /* The last text that was attended to: a page asks about it head by head. Whoever looks at it or changes it has the lock. */
 typedef struct qkv__remembered {
     pthread_mutex_t lock;
-    qkv_attention_capture attended;
+    qkv_attention_capture *attended;
     qkv_buffer key; /* the text, target and options it comes from; empty: none */
 } qkv__remembered;
 qkv_status qkv__asked_attend(const qkv__asked *a, qkv__remembered *to);

@@ -9,7 +9,7 @@
 
 /* ---- tokens ---- */
 
-static void put_side(qkv__json *j, const char *name, const qkv_attention_side *side)
+static void put_side(qkv__json *j, const char *name, const qkv_axis *side)
 {
     qkv__put_name(j, name);
     qkv__put_raw(j, ":{\"tokens\":[");
@@ -20,14 +20,14 @@ static void put_side(qkv__json *j, const char *name, const qkv_attention_side *s
     qkv__put_raw(j, "],\"special\":[");
     for (int64_t i = 0; i < side->n; i++) {
         if (i) qkv__put_raw(j, ",");
-        qkv__put_whole(j, side->special[i]);
+        qkv__put_whole(j, side->is_special[i]);
     }
     qkv__put_raw(j, "]}");
 }
 
-static const char *side_name(const qkv_attention_capture *a, const qkv_attention_side *side)
+static const char *side_name(const qkv_attention_capture *a, const qkv_axis *side)
 {
-    return side == &a->source ? "source" : side == &a->read ? "read" : "chosen";
+    return side == &a->source ? "source" : side == &a->target ? "read" : "chosen";
 }
 
 static void put_kind(qkv__json *j, const qkv_attention_capture *a, qkv_attention_kind kind)
@@ -49,11 +49,11 @@ void qkv__put_sides(qkv__json *j, const qkv_attention_capture *a, int only)
 {
     const struct {
         const char *name;
-        const qkv_attention_side *side;
+        const qkv_axis *side;
         bool is_there;
     } sides[] = { { "source", &a->source, a->layers[QKV_ATTENTION_ENCODER] > 0 },
-                  { "read", &a->read, a->layers[QKV_ATTENTION_DECODER] > 0 },
-                  { "chosen", &a->chosen, a->layers[QKV_ATTENTION_CROSS] > 0 } };
+                  { "read", &a->target, a->layers[QKV_ATTENTION_DECODER] > 0 },
+                  { "chosen", &a->predicted, a->layers[QKV_ATTENTION_CROSS] > 0 } };
     bool follows = false;
     qkv__put_raw(j, "\"sides\":{");
     for (int i = 0; i < 3; i++) {
@@ -84,7 +84,7 @@ typedef struct map {
 
 static qkv_status new_map(const qkv_attention_capture *a, qkv_attention_kind kind, map *m)
 {
-    const qkv_attention_side *rows = qkv_attention_rows(a, kind), *columns = qkv_attention_columns(a, kind);
+    const qkv_axis *rows = qkv_attention_rows(a, kind), *columns = qkv_attention_columns(a, kind);
     *m = (map){ 0 };
     if (!rows || !columns)
         return qkv__fail(QKV_USAGE, "\"kind\" is \"%s\": the model has no such attention", qkv_attention_kind_name(kind));

@@ -11,14 +11,14 @@ enum { MOST_SHOWN = 200 };
 
 qkv_status qkv__put_token_text(qkv__json *j, const qkv_tokenizer *t, int32_t id)
 {
-    qkv_token_names names = { 0 };
+    qkv_axis *names = NULL;
     qkv_buffer text = { 0 };
     bool is_special = qkv_tokenizer_is_special(t, id);
-    qkv_status status = is_special ? QKV_OK : qkv_token_names_make(t, &id, 1, &names);
-    const char *spelling = is_special ? qkv_tokenizer_token(t, id) : names.n ? names.names[0] : "";
+    qkv_status status = is_special ? QKV_OK : qkv_token_names(t, &id, 1, &names);
+    const char *spelling = is_special ? qkv_tokenizer_token(t, id) : !status && names->n ? names->names[0] : "";
     if (!status) status = qkv__put_unit_name(&text, spelling, strlen(spelling), true);
     qkv__put_string(j, text.data, text.length);
-    qkv_token_names_free(&names);
+    qkv_free(names);
     qkv_buffer_free(&text);
     return status;
 }
@@ -37,7 +37,7 @@ qkv_status qkv__put_json_token(qkv__json *j, const qkv_tokenizer *t, int32_t id)
 
 static qkv_status read_capture(qkv_session *s, const qkv_attention_capture *c, qkv_logits logits)
 {
-    const qkv_attention_side *source = &c->source, *read = &c->read;
+    const qkv_axis *source = &c->source, *read = &c->target;
     int64_t n = read->first[read->n];
     qkv_status status = c->layers[QKV_ATTENTION_ENCODER] ? qkv_session_encode(s, source->ids, 1, source->first[source->n], NULL)
                                                          : qkv_session_start(s, 1);
@@ -186,7 +186,7 @@ static qkv_status put_surprises(qkv__json *j, const qkv_model *m, const qkv_atte
                                 int n)
 {
     bool chooses = c->layers[QKV_ATTENTION_CROSS] > 0;
-    const qkv_attention_side *expected = chooses ? &c->chosen : &c->read;
+    const qkv_axis *expected = chooses ? &c->predicted : &c->target;
     int64_t vocabulary = qkv_tensor_dim(logits, 1), skipped = chooses ? 0 : 1;
     qkv_status status = QKV_OK;
     qkv__put_raw(j, "{\"tokens\":[");

@@ -16,7 +16,7 @@ qkv_status qkv__asking_attend(qkv__engine *e, qkv__asking *a, bool finds, bool w
     if (!finds && !a->asked.target) a->asked.has_target = true;
     qkv_status status = qkv__asked_find_target(&a->asked);
     if (!status) status = qkv__asked_attend(&a->asked, &e->remembered);
-    *capture = &e->remembered.attended;
+    *capture = e->remembered.attended;
     return status;
 }
 
@@ -93,7 +93,7 @@ static void put_number_or_word(qkv__json *j, const char *name, int x)
 
 static qkv_status put_one_map(qkv__json *j, const qkv_attention_capture *c, qkv_attention_kind kind, int layer, int head)
 {
-    const qkv_attention_side *rows = qkv_attention_rows(c, kind), *columns = qkv_attention_columns(c, kind);
+    const qkv_axis *rows = qkv_attention_rows(c, kind), *columns = qkv_attention_columns(c, kind);
     if (!rows || !columns) return qkv__fail(QKV_USAGE, "\"kind\" is one that the model does not have");
     const int64_t dims[] = { rows->n, columns->n };
     size_t bytes = sizeof(float) * (size_t)(dims[0] * dims[1]);
@@ -263,7 +263,7 @@ void qkv__engine_free(qkv__engine *e)
     qkv_model_free(e->checkpoint);
     qkv__json_free(&e->checkpoints);
     qkv__release_text(e->checkpoint_folder);
-    qkv_attention_capture_free(&e->remembered.attended);
+    qkv_free(e->remembered.attended);
     qkv_buffer_free(&e->remembered.key);
     pthread_mutex_destroy(&e->remembered.lock);
     qkv__release_text(e->name);

@@ -220,15 +220,15 @@ static qkv_status put_measured(qkv__json *j, const qkv__learning *l)
 /* What the first example attends to, with the target that it should have. */
 static qkv_status put_attention(qkv__json *j, const qkv__json_value *body, const qkv__learning *l)
 {
-    qkv_attention_capture a = { 0 };
-    const char *source = l->sources[0].text, *target = l->targets[0].text;
-    qkv_status status = qkv_attend(l->model, source, strlen(source), target, strlen(target), NULL, &a);
+    qkv_attention_capture *a = NULL;
+    const qkv_attend_opts opts = { .target = qkv_cstr(l->targets[0].text) };
+    qkv_status status = qkv_attend(l->model, qkv_cstr(l->sources[0].text), &opts, &a);
     if (!status) {
         qkv__put_raw(j, ",");
-        qkv__put_sides(j, &a, -1);
-        status = qkv__put_all_weights(j, body, &a);
+        qkv__put_sides(j, a, -1);
+        status = qkv__put_all_weights(j, body, a);
     }
-    qkv_attention_capture_free(&a);
+    qkv_free(a);
     return status;
 }
 

@@ -123,7 +123,7 @@ static qkv_status put_walk(qkv__json *j, const qkv_model *m, const qkv_trace_res
 
 static qkv_status look_walk(const qkv_model *m, const qkv__json_value *body, const qkv_attention_capture *c, qkv__json *j)
 {
-    qkv_trace_result walk = { 0 };
+    qkv_trace_result *walk = NULL;
     qkv_buffer object = { 0 };
     int64_t layer = 0, head = 0, query = 0, k = 5;
     int kind;
@@ -138,24 +138,24 @@ static qkv_status look_walk(const qkv_model *m, const qkv__json_value *body, con
         .kind = (qkv_attention_kind)kind, .layer = (int)layer, .head = (int)head, .query = query, .k = (int)k
     };
     status = qkv_trace(m, c, &opts, &walk);
-    if (!status) status = qkv_trace_json(&walk, &object);
-    if (!status) status = put_walk(j, m, &walk, &object);
+    if (!status) status = qkv_trace_json(walk, &object);
+    if (!status) status = put_walk(j, m, walk, &object);
     qkv_buffer_free(&object);
-    qkv_trace_free(&walk);
+    qkv_free(walk);
     return status;
 }
 
 static qkv_status look_lens(const qkv_model *m, const qkv__json_value *body, const qkv_attention_capture *c, qkv__json *j)
 {
-    qkv_logit_lens_result lens = { 0 };
+    qkv_logit_lens_result *lens = NULL;
     qkv_buffer object = { 0 };
     int64_t k = 5;
     qkv_status status = qkv__get_whole(body, "n", 1, MOST_K, &k);
     if (!status) status = qkv_logit_lens(m, c, &(qkv_logit_lens_opts){ .k = (int)k }, &lens);
-    if (!status) status = qkv_logit_lens_text(m, c, &lens, 1, &object);
+    if (!status) status = qkv_logit_lens_text(m, c, lens, 1, &object);
     if (!status) qkv__put_bytes(j, object.data, object.length);
     qkv_buffer_free(&object);
-    qkv_logit_lens_free(&lens);
+    qkv_free(lens);
     return status;
 }
 
@@ -176,7 +176,7 @@ static qkv_status get_methods(const qkv__json_value *body, unsigned *methods)
 static qkv_status look_why(const qkv_model *m, const qkv__json_value *body, const qkv_attention_capture *c, qkv__json *j)
 {
     enum { MOST_STEPS = 4096 };
-    qkv_attribution why = { 0 };
+    qkv_attribution *why = NULL;
     qkv_buffer object = { 0 };
     qkv_attribute_opts opts = { .size = sizeof opts, .output = -1 };
     int64_t steps = 0;
@@ -187,10 +187,10 @@ static qkv_status look_why(const qkv_model *m, const qkv__json_value *body, cons
     opts.has_output = opts.output >= 0;
     opts.steps = (int)steps;
     if (!status) status = qkv_attribute(m, c, &opts, &why);
-    if (!status) status = qkv_attribution_text(m, c, &why, 1, &object);
+    if (!status) status = qkv_attribution_text(m, c, why, 1, &object);
     if (!status) qkv__put_bytes(j, object.data, object.length);
     qkv_buffer_free(&object);
-    qkv_attribution_free(&why);
+    qkv_free(why);
     return status;
 }
 

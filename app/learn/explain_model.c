@@ -41,7 +41,7 @@ static qkv_status run_forward_kept(explained *e, const qkv_model *m, const qkv_a
                                    qkv_projections *out)
 {
     const qkv_transformer *x = qkv_model_transformer(m);
-    const qkv_attention_side *source = &a->source, *read = &a->read;
+    const qkv_axis *source = &a->source, *read = &a->target;
     int encoder = at->o->encoder_layers, index = at->layer;
     qkv_tensor *memory = NULL;
     if (encoder) memory = qkv_transformer_encode(x, e->tape, source->ids, 1, source->first[source->n], NULL);
@@ -122,7 +122,7 @@ static qkv_status choose_head(explained *e, const char *typed)
 
 static qkv_status name_sides(explained *e, const qkv_attention_capture *a, const place *at)
 {
-    const qkv_attention_side *rows = qkv_attention_rows(a, at->kind), *columns = qkv_attention_columns(a, at->kind);
+    const qkv_axis *rows = qkv_attention_rows(a, at->kind), *columns = qkv_attention_columns(a, at->kind);
     if (!make_token_list(&e->query_list, rows->names, rows->n) || !make_token_list(&e->key_list, columns->names, columns->n))
         return fail(QKV_MEMORY, "out of memory");
     e->queries = (labels){ .names = e->query_list.names };
@@ -203,11 +203,10 @@ static const char *target_to_read(const explain_input *in, const qkv_model *m)
 
 qkv_status explain_model(explained *e, const explain_input *in, qkv_model *m)
 {
-    qkv_attention_capture a = { 0 };
-    const char *target = target_to_read(in, m);
-    qkv_status status = qkv_attend(m, in->text, strlen(in->text), target, target ? strlen(target) : 0,
-                                   &(qkv_attend_opts){ .pieces = 1 }, &a);
-    status = status ? library_failed() : explain_captured(e, in, m, &a);
-    qkv_attention_capture_free(&a);
+    qkv_attention_capture *a = NULL;
+    const qkv_attend_opts opts = { .target = qkv_cstr(target_to_read(in, m)), .split_characters = 1 };
+    qkv_status status = qkv_attend(m, qkv_cstr(in->text), &opts, &a);
+    status = status ? library_failed() : explain_captured(e, in, m, a);
+    qkv_free(a);
     return status;
 }

@@ -110,7 +110,7 @@ static qkv_status fill_maps(const qkv_attention_capture *a, const qkv_attention_
 
 /* ---- what is asked for ---- */
 
-static bool same_side(const qkv_attention_side *a, const qkv_attention_side *b)
+static bool same_axis(const qkv_axis *a, const qkv_axis *b)
 {
     if (!b || a->n != b->n || memcmp(a->first, b->first, sizeof *a->first * (size_t)(a->n + 1))) return false;
     for (int64_t i = 0; i < a->n; i++)
@@ -127,10 +127,10 @@ static qkv_status check_choice(const qkv_attention_capture *a, const qkv_attenti
     if (status) return status;
     if (o->layer < QKV_ATTENTION_EACH || o->head < QKV_ATTENTION_EACH)
         return qkv__fail(QKV_USAGE, "%s: layer %d, head %d: they count from 0", call, o->layer, o->head);
-    const qkv_attention_side *rows = qkv_attention_rows(a, o->kind), *columns = qkv_attention_columns(a, o->kind);
+    const qkv_axis *rows = qkv_attention_rows(a, o->kind), *columns = qkv_attention_columns(a, o->kind);
     if (!rows->n || !columns->n) return qkv__fail(QKV_USAGE, "without special tokens there is nothing left to show");
-    if (!o->minus || (same_side(rows, qkv_attention_rows(o->minus, o->kind)) &&
-                      same_side(columns, qkv_attention_columns(o->minus, o->kind))))
+    if (!o->minus || (same_axis(rows, qkv_attention_rows(o->minus, o->kind)) &&
+                      same_axis(columns, qkv_attention_columns(o->minus, o->kind))))
         return QKV_OK;
     return qkv__fail(QKV_USAGE, "%s cuts this text into other tokens: they cannot be compared",
                      o->minus_name ? o->minus_name : "the other model");
@@ -141,18 +141,18 @@ static int64_t window_of_all(const qkv_attention_capture *a, const qkv_attention
 {
     int64_t window = 0;
     if (o->rollout || o->kind == QKV_ATTENTION_CROSS) return 0;
-    if (o->layer >= 0) return a->work->windows[o->layer];
+    if (o->layer >= 0) return a->windows[o->layer];
     for (int i = 0; i < a->layers[o->kind]; i++)
-        if (!(window = a->work->windows[i])) return 0;
+        if (!(window = a->windows[i])) return 0;
     return window;
 }
 
 /* Whether all tokens of unit j are `window` or more places from all of unit i, in one direction. */
-static bool is_out_of_window(const qkv__axis *x, int64_t i, int64_t j, int64_t window)
+static bool is_out_of_window(const qkv_axis *x, int64_t i, int64_t j, int64_t window)
 {
     int64_t early = i < j ? i : j, late = i < j ? j : i;
-    int64_t end = x->begin ? x->begin[early] + x->count[early + 1] - x->count[early] : early + 1;
-    return window && (x->begin ? x->begin[late] : late) - (end - 1) >= window;
+    int64_t end = x->begin[early] + x->first[early + 1] - x->first[early];
+    return window && x->begin[late] - (end - 1) >= window;
 }
 
 /* A decoder's row sees itself and what is before it, and no row what is out of its window. */
@@ -162,7 +162,7 @@ static qkv_status mark_hidden(const qkv_attention_capture *a, const qkv_attentio
     int64_t n = m->rows->n, window = window_of_all(a, o);
     bool causal = m->kind == QKV_ATTENTION_DECODER;
     if (!causal && !window) return QKV_OK;
-    const qkv__axis *x = &a->work->axes[causal ? QKV__READ : QKV__SOURCE];
+    const qkv_axis *x = causal ? &a->target : &a->source;
     uint8_t *hidden = qkv__arena_take(&w->arena, (size_t)(n * n));
     if (!hidden) return QKV_MEMORY;
     for (int64_t i = 0; i < n * n; i++) hidden[i] = (causal && i % n > i / n) || is_out_of_window(x, i / n, i % n, window);
@@ -225,7 +225,7 @@ static void put_json_string(qkv__out *out, const char *text)
     qkv__json_writer_free(&w);
 }
 
-static void put_side_tokens(qkv__out *out, const char *key, const qkv_attention_side *side)
+static void put_side_tokens(qkv__out *out, const char *key, const qkv_axis *side)
 {
     qkv__out_printf(out, "\"%s\": [", key);
     for (int64_t i = 0; i < side->n; i++) {

@@ -31,7 +31,7 @@ typedef struct qkv_attention_map {
 /* Starts as zero; used again and again. All it points to is its own, but for the axes, which are those of the capture: that
  * must live as long. */
 typedef struct qkv_attention_maps {
-    const qkv_attention_side *rows, *columns;
+    const qkv_axis *rows, *columns;
     const qkv_attention_map *maps;
     int64_t n;
     int across;        /* maps side by side, where both layers and heads are many; 0: as fits */

@@ -33,9 +33,9 @@ static qkv_status answer_attention(const asking *a, qkv__remembered *remembered,
 {
     pthread_mutex_lock(&remembered->lock);
     qkv_status status = qkv__asked_attend(&a->asked, remembered);
-    if (!status && a->kind != QKV__NO_KIND) status = put_view(a, j, &remembered->attended);
+    if (!status && a->kind != QKV__NO_KIND) status = put_view(a, j, remembered->attended);
     else if (!status) {
-        status = qkv__put_overview(&a->asked, j, &remembered->attended);
+        status = qkv__put_overview(&a->asked, j, remembered->attended);
         qkv__put_raw(j, "}");
     }
     pthread_mutex_unlock(&remembered->lock);

@@ -70,19 +70,19 @@ static qkv_status check_explorer_options(const writing *w)
 
 /* ---- the overview ---- */
 
-static const qkv_buffer *text_of(const writing *w) { return &w->a->work->text; }
+static const qkv_buffer *text_of(const writing *w) { return &qkv__capture_of(w->a)->text; }
 
 /* The ids of what was chosen, the end not among them. */
 static void put_target_ids(writing *w)
 {
-    const qkv__tokens *t = &w->a->work->target;
+    const qkv__tokens *t = &qkv__capture_of(w->a)->target;
     bool has_target = w->a->layers[QKV_ATTENTION_CROSS] > 0;
     qkv__put_ids(&w->j, has_target ? t->ids + 1 : NULL, has_target ? t->n - 2 : 0);
 }
 
 static void put_translation(writing *w)
 {
-    const qkv__tokens *t = &w->a->work->target;
+    const qkv__tokens *t = &qkv__capture_of(w->a)->target;
     const qkv_translation *found = w->a->found;
     size_t begin = t->ends[0], end = t->ends[t->n - 2];
     qkv__put_raw(&w->j, "{\"translations\":[");
@@ -266,7 +266,7 @@ static qkv_status make_page(writing *w)
 qkv_status qkv_explorer_write(const char *path, const qkv_model *m, const qkv_attention_capture *a, int kind, int layer,
                               int head)
 {
-    if (!path || !m || !a || !a->work || !a->heads)
+    if (!path || !m || !a || !a->heads)
         return qkv__fail(QKV_USAGE, "explorer: a path, a model and what it attended to are needed");
     writing w = { .m = m, .a = a, .kind = kind, .layer = layer, .head = head };
     qkv_status status = make_page(&w);

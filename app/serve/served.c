@@ -30,7 +30,7 @@ static void free_served(qkv__served *x)
 {
     qkv__batcher_free(x->batcher);
     qkv__chat_format_free(&x->chat);
-    qkv_attention_capture_free(&x->remembered.attended);
+    qkv_free(x->remembered.attended);
     qkv_buffer_free(&x->remembered.key);
     pthread_mutex_destroy(&x->remembered.lock);
     qkv__engine_free(x->engine);

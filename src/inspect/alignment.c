@@ -17,7 +17,7 @@ static const qkv_translation *attending(const qkv_translations *t, int64_t i, in
 
 static qkv_status average_maps(const qkv_translations *t, const qkv_translation *x, int64_t columns, float *mean)
 {
-    const qkv__axis rows = { .units = x->n_ids + 1, .tokens = x->n_ids + 1 }, sources = { .units = columns, .tokens = columns };
+    const qkv_axis rows = { .n = x->n_ids + 1, .n_tokens = x->n_ids + 1 }, sources = { .n = columns, .n_tokens = columns };
     return qkv__join_maps(&(qkv__joining){
         .blocks = &x->cross, .n_blocks = 1, .heads = t->layers * t->heads, .rows = rows, .columns = sources, .out = mean });
 }

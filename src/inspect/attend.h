@@ -32,37 +32,29 @@ qkv_status qkv__tokens_put_ids(qkv__tokens *t, const qkv_tokenizer *tokenizer, c
 /* Text as a name, which ends with its only NUL; bytes that are no character as U+FFFD, with pieces like \\xE6. MEMORY. */
 qkv_status qkv__put_unit_name(qkv_buffer *name, const char *text, size_t length, bool pieces);
 
-/* Units in a sequence of tokens that a model read: unit i starts at token begin[i] and has count[i + 1] - count[i] of them.
- * NULL for both: every token is a unit. */
-typedef struct qkv__axis {
-    int64_t units, tokens;
-    const int64_t *begin, *count;
-} qkv__axis;
-
-/* Units of the tokens from `from` on, n of them, by the options; their memory is the arena's. MEMORY. */
-qkv_status qkv__side_make(qkv__arena *arena, const qkv__tokens *t, int64_t from, int64_t n, const qkv_attend_opts *o,
-                          qkv_attention_side *side, qkv__axis *axis);
+/* Units of the tokens from `from` on, n of them, by the options; their memory is the result's. MEMORY. */
+qkv_status qkv__axis_make(void *result, const qkv__tokens *t, int64_t from, int64_t n, const qkv_attend_opts *o,
+                          qkv_axis *axis);
 
 /* Maps between tokens, joined to one between units: columns of a unit's tokens are added, rows averaged, and so are the maps. */
 typedef struct qkv__joining {
     const float *const *blocks; /* n_blocks of them, each (.., tokens, tokens), of which heads maps from first_head on count */
     int n_blocks, first_head, heads;
-    qkv__axis rows, columns;
-    float *out; /* (units, units) */
+    qkv_axis rows, columns; /* begin NULL: every token is a unit */
+    float *out;             /* (units, units) */
 } qkv__joining;
 qkv_status qkv__join_maps(const qkv__joining *j); /* MEMORY */
 
-enum { QKV__SOURCE, QKV__READ, QKV__CHOSEN, QKV__SIDES };
-
-struct qkv_attention_capture_work {
-    qkv__arena arena;     /* all that results point to */
-    qkv_session *session; /* the weights */
+/* A qkv_attention_capture. */
+typedef struct qkv__capture {
+    qkv_attention_capture shown; /* first: what the caller sees */
+    qkv_session *session;        /* the weights */
     qkv__tokens source, target;
     qkv_buffer text, more;
     qkv_translations found;
-    qkv__axis axes[QKV__SIDES];
     const float **maps[QKV_ATTENTION_KINDS]; /* (layers): each (heads, tokens of the rows, tokens of the columns) */
-    const int64_t *windows;                  /* of self-attention, (layers), of the stack with more of them; 0: none */
-};
+} qkv__capture;
+
+static inline const qkv__capture *qkv__capture_of(const qkv_attention_capture *a) { return (const qkv__capture *)a; }
 
 #endif

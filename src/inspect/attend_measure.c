@@ -10,32 +10,21 @@
 
 /* ---- axes ---- */
 
-static const struct {
-    int rows, columns;
-} sides[QKV_ATTENTION_KINDS] = {
-    [QKV_ATTENTION_ENCODER] = { QKV__SOURCE, QKV__SOURCE },
-    [QKV_ATTENTION_DECODER] = { QKV__READ, QKV__READ },
-    [QKV_ATTENTION_CROSS] = { QKV__CHOSEN, QKV__SOURCE },
-};
-
 static bool has_kind(const qkv_attention_capture *a, qkv_attention_kind kind)
 {
     return a && (unsigned)kind < QKV_ATTENTION_KINDS && a->layers[kind] > 0;
 }
 
-static const qkv_attention_side *side_of(const qkv_attention_capture *a, int side)
+const qkv_axis *qkv_attention_rows(const qkv_attention_capture *a, qkv_attention_kind kind)
 {
-    return side == QKV__SOURCE ? &a->source : side == QKV__READ ? &a->read : &a->chosen;
+    if (!has_kind(a, kind)) return NULL;
+    return kind == QKV_ATTENTION_ENCODER ? &a->source : kind == QKV_ATTENTION_DECODER ? &a->target : &a->predicted;
 }
 
-const qkv_attention_side *qkv_attention_rows(const qkv_attention_capture *a, qkv_attention_kind kind)
+const qkv_axis *qkv_attention_columns(const qkv_attention_capture *a, qkv_attention_kind kind)
 {
-    return has_kind(a, kind) ? side_of(a, sides[kind].rows) : NULL;
-}
-
-const qkv_attention_side *qkv_attention_columns(const qkv_attention_capture *a, qkv_attention_kind kind)
-{
-    return has_kind(a, kind) ? side_of(a, sides[kind].columns) : NULL;
+    if (!has_kind(a, kind)) return NULL;
+    return kind == QKV_ATTENTION_DECODER ? &a->target : &a->source;
 }
 
 static qkv_status check_kind(const qkv_attention_capture *a, qkv_attention_kind kind, const void *out)
@@ -68,12 +57,12 @@ static qkv_status check_head(const qkv_attention_capture *a, qkv_attention_kind 
 
 /* ---- tokens become units ---- */
 
-static int64_t unit_begin(const qkv__axis *x, int64_t unit) { return x->begin ? x->begin[unit] : unit; }
-static int64_t unit_count(const qkv__axis *x, int64_t unit) { return x->count ? x->count[unit + 1] - x->count[unit] : 1; }
+static int64_t unit_begin(const qkv_axis *x, int64_t unit) { return x->begin ? x->begin[unit] : unit; }
+static int64_t unit_count(const qkv_axis *x, int64_t unit) { return x->first ? x->first[unit + 1] - x->first[unit] : 1; }
 
 static void add_row(const qkv__joining *j, const float *weights, double *sums)
 {
-    for (int64_t k = 0; k < j->columns.units; k++) {
+    for (int64_t k = 0; k < j->columns.n; k++) {
         const float *at = weights + unit_begin(&j->columns, k);
         for (int64_t c = 0, n = unit_count(&j->columns, k); c < n; c++) sums[k] += (double)at[c];
     }
@@ -85,30 +74,30 @@ static void join_row(void *work, int64_t unit, void *scratch)
     const qkv__joining *j = work;
     double *sums = scratch;
     int64_t begin = unit_begin(&j->rows, unit), count = unit_count(&j->rows, unit);
-    memset(sums, 0, sizeof *sums * (size_t)j->columns.units);
+    memset(sums, 0, sizeof *sums * (size_t)j->columns.n);
     for (int b = 0; b < j->n_blocks; b++)
         for (int h = j->first_head; h < j->first_head + j->heads; h++)
             for (int64_t r = begin; r < begin + count; r++)
-                add_row(j, j->blocks[b] + (h * j->rows.tokens + r) * j->columns.tokens, sums);
+                add_row(j, j->blocks[b] + (h * j->rows.n_tokens + r) * j->columns.n_tokens, sums);
     double n = (double)count * (double)j->n_blocks * (double)j->heads;
-    for (int64_t k = 0; k < j->columns.units; k++) j->out[unit * j->columns.units + k] = (float)(sums[k] / n);
+    for (int64_t k = 0; k < j->columns.n; k++) j->out[unit * j->columns.n + k] = (float)(sums[k] / n);
 }
 
 qkv_status qkv__join_maps(const qkv__joining *j)
 {
-    return qkv__parallel(j->rows.units, sizeof(double) * (size_t)j->columns.units, join_row, (void *)j);
+    return qkv__parallel(j->rows.n, sizeof(double) * (size_t)j->columns.n, join_row, (void *)j);
 }
 
 qkv_status qkv_attention_weights(const qkv_attention_capture *a, qkv_attention_kind kind, int layer, int head, float *weights)
 {
     qkv_status status = check_head(a, kind, layer, head, -1, weights);
     if (status) return status;
-    qkv__joining j = { .blocks = a->work->maps[kind] + (layer < 0 ? 0 : layer),
+    qkv__joining j = { .blocks = qkv__capture_of(a)->maps[kind] + (layer < 0 ? 0 : layer),
                        .n_blocks = layer < 0 ? a->layers[kind] : 1,
                        .first_head = head < 0 ? 0 : head,
                        .heads = head < 0 ? a->heads : 1,
-                       .rows = a->work->axes[sides[kind].rows],
-                       .columns = a->work->axes[sides[kind].columns],
+                       .rows = *qkv_attention_rows(a, kind),
+                       .columns = *qkv_attention_columns(a, kind),
                        .out = weights };
     return qkv__join_maps(&j);
 }
@@ -128,12 +117,13 @@ qkv_status qkv_attention_join(const float *weights, const int64_t *row_first, in
     if (!weights || !joined) return qkv__fail(QKV_USAGE, "attention: weights and a place for the result are needed");
     if (!are_units(row_first, rows) || !are_units(column_first, columns))
         return qkv__fail(QKV_USAGE, "attention: units must begin at token 0 and each have a token");
-    return qkv__join_maps(&(qkv__joining){ .blocks = &weights,
-                                           .n_blocks = 1,
-                                           .heads = 1,
-                                           .rows = { rows, row_first[rows], row_first, row_first },
-                                           .columns = { columns, column_first[columns], column_first, column_first },
-                                           .out = joined });
+    return qkv__join_maps(&(qkv__joining){
+        .blocks = &weights,
+        .n_blocks = 1,
+        .heads = 1,
+        .rows = { .n = rows, .n_tokens = row_first[rows], .first = row_first, .begin = row_first },
+        .columns = { .n = columns, .n_tokens = column_first[columns], .first = column_first, .begin = column_first },
+        .out = joined });
 }
 
 /* ---- rollout ---- */
@@ -141,10 +131,13 @@ qkv_status qkv_attention_join(const float *weights, const int64_t *row_first, in
 /* (A + I) / 2 with rows that sum to 1, A the mean over the layer's heads. */
 static qkv_status mix(const qkv_attention_capture *a, qkv_attention_kind kind, int layer, int64_t n, float *mixed)
 {
-    const qkv__axis tokens = { .units = n, .tokens = n };
-    qkv__joining j = {
-        .blocks = a->work->maps[kind] + layer, .n_blocks = 1, .heads = a->heads, .rows = tokens, .columns = tokens, .out = mixed
-    };
+    const qkv_axis tokens = { .n = n, .n_tokens = n };
+    qkv__joining j = { .blocks = qkv__capture_of(a)->maps[kind] + layer,
+                       .n_blocks = 1,
+                       .heads = a->heads,
+                       .rows = tokens,
+                       .columns = tokens,
+                       .out = mixed };
     qkv_status status = qkv__join_maps(&j);
     for (int64_t i = 0; i < n && !status; i++) {
         float *row = mixed + i * n;
@@ -158,8 +151,8 @@ static qkv_status mix(const qkv_attention_capture *a, qkv_attention_kind kind, i
 
 static qkv_status roll(const qkv_attention_capture *a, qkv_attention_kind kind, qkv_tape *t, float *weights)
 {
-    const qkv__axis *axis = &a->work->axes[sides[kind].rows];
-    int64_t n = axis->tokens;
+    const qkv_axis *axis = qkv_attention_rows(a, kind);
+    int64_t n = axis->n_tokens;
     qkv_tensor *product = NULL;
     for (int l = 0; l < a->layers[kind]; l++) {
         qkv_tensor *layer = qkv_constant(t, QKV_SHAPE(n, n), NULL);
@@ -218,8 +211,8 @@ qkv_status qkv_attention_stats(const qkv_attention_capture *a, qkv_attention_kin
 {
     qkv_status status = check_head(a, kind, layer, head, 0, out);
     if (status) return status;
-    int64_t rows = a->work->axes[sides[kind].rows].tokens, columns = a->work->axes[sides[kind].columns].tokens;
-    const float *map = a->work->maps[kind][layer] + head * rows * columns;
+    int64_t rows = qkv_attention_rows(a, kind)->n_tokens, columns = qkv_attention_columns(a, kind)->n_tokens;
+    const float *map = qkv__capture_of(a)->maps[kind][layer] + head * rows * columns;
     mean first = { 0 }, previous = { 0 }, same = { 0 }, next = { 0 };
     double entropy = 0, distance = 0;
     for (int64_t i = 0; i < rows; i++) {

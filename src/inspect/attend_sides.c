@@ -3,15 +3,17 @@
 
 #include <qkv/unstable/util.h>
 
+#include "../base/result.h"
 #include "../base/size.h"
 #include "../base/buffer.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* ---- tokens ---- */
+    /* ---- tokens ---- */
 
-void qkv__tokens_clear(qkv__tokens *t)
+    void
+    qkv__tokens_clear(qkv__tokens *t)
 {
     t->n = 0;
     qkv__buffer_clear(&t->text);
@@ -126,13 +128,6 @@ qkv_status qkv__put_unit_name(qkv_buffer *name, const char *text, size_t length,
     return status;
 }
 
-static const char *keep_name(qkv__arena *arena, const qkv_buffer *name)
-{
-    char *kept = qkv__arena_take(arena, name->length + 1);
-    if (kept) memcpy(kept, name->data, name->length + 1);
-    return kept;
-}
-
 typedef struct units {
     const char **names;
     uint8_t *special;
@@ -141,23 +136,23 @@ typedef struct units {
     int64_t n;
 } units;
 
-static bool lay_out_units(qkv__arena *arena, int64_t n, units *u)
+static bool lay_out_units(void *result, int64_t n, units *u)
 {
     size_t most = (size_t)n + 1;
-    return (u->names = qkv__arena_take(arena, most * sizeof *u->names)) && (u->special = qkv__arena_take(arena, most)) &&
-           (u->first = qkv__arena_take(arena, most * sizeof *u->first)) &&
-           (u->begin = qkv__arena_take(arena, most * sizeof *u->begin)) &&
-           (u->ids = qkv__arena_take(arena, most * sizeof *u->ids));
+    return (u->names = qkv__result_alloc(result, most * sizeof *u->names)) && (u->special = qkv__result_alloc(result, most)) &&
+           (u->first = qkv__result_alloc(result, most * sizeof *u->first)) &&
+           (u->begin = qkv__result_alloc(result, most * sizeof *u->begin)) &&
+           (u->ids = qkv__result_alloc(result, most * sizeof *u->ids));
 }
 
 /* The unit of `count` tokens from `at` on, which is token `begin` of what the model read. */
-static qkv_status put_unit(qkv__arena *arena, const qkv__tokens *t, int64_t at, int64_t begin, int64_t count, bool pieces,
+static qkv_status put_unit(void *result, const qkv__tokens *t, int64_t at, int64_t begin, int64_t count, bool pieces,
                            qkv_buffer *name, units *u)
 {
     size_t from = token_begin(t, at), length = t->ends[at + count - 1] - from;
     qkv__buffer_clear(name);
     if (qkv__put_unit_name(name, t->text.data + from, length, pieces)) return QKV_MEMORY;
-    if (!(u->names[u->n] = keep_name(arena, name))) return QKV_MEMORY;
+    if (!(u->names[u->n] = qkv__result_copy(result, name->data, name->length).data)) return QKV_MEMORY;
     u->special[u->n] = t->special[at];
     u->begin[u->n] = begin;
     memcpy(u->ids + u->first[u->n], t->ids + at, (size_t)count * sizeof *u->ids);
@@ -166,20 +161,21 @@ static qkv_status put_unit(qkv__arena *arena, const qkv__tokens *t, int64_t at, 
     return QKV_OK;
 }
 
-qkv_status qkv__side_make(qkv__arena *arena, const qkv__tokens *t, int64_t from, int64_t n, const qkv_attend_opts *o,
-                          qkv_attention_side *side, qkv__axis *axis)
+qkv_status qkv__axis_make(void *result, const qkv__tokens *t, int64_t from, int64_t n, const qkv_attend_opts *o, qkv_axis *axis)
 {
     units u = { 0 };
     qkv_buffer name = { 0 };
-    qkv_status status = lay_out_units(arena, n, &u) ? QKV_OK : QKV_MEMORY;
+    qkv_status status = lay_out_units(result, n, &u) ? QKV_OK : QKV_MEMORY;
     if (!status) u.first[0] = 0;
     for (int64_t at = from, count; at < from + n && !status; at += count) {
-        count = o->pieces ? 1 : whole_tokens(t, at, from + n);
-        if (!o->no_special || !t->special[at]) status = put_unit(arena, t, at, at - from, count, o->pieces, &name, &u);
+        count = o->split_characters ? 1 : whole_tokens(t, at, from + n);
+        if (!o->no_special || !t->special[at])
+            status = put_unit(result, t, at, at - from, count, o->split_characters, &name, &u);
     }
     qkv_buffer_free(&name);
     if (status) return status;
-    *side = (qkv_attention_side){ .n = u.n, .names = u.names, .special = u.special, .first = u.first, .ids = u.ids };
-    *axis = (qkv__axis){ .units = u.n, .tokens = n, .begin = u.begin, .count = u.first };
+    *axis = (qkv_axis){
+        .n = u.n, .names = u.names, .is_special = u.special, .first = u.first, .ids = u.ids, .n_tokens = n, .begin = u.begin
+    };
     return QKV_OK;
 }

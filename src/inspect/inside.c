@@ -10,10 +10,10 @@
 
 qkv_status qkv__inside_read(const char *call, const qkv_model *m, const qkv_attention_capture *a, qkv__inside *in)
 {
-    const struct qkv_attention_capture_work *w = a->work;
+    const qkv__capture *w = qkv__capture_of(a);
     *in = (qkv__inside){ .x = qkv_model_transformer(m) };
     const qkv_config *o = qkv_transformer_options(in->x);
-    if (!w || !w->session) return qkv__fail(QKV_USAGE, "%s: the capture holds nothing: qkv_attend() makes one", call);
+    if (!a->heads) return qkv__fail(QKV_USAGE, "%s: the capture holds nothing: qkv_attend() makes one", call);
     if (!o->encoder_layers != !a->layers[QKV_ATTENTION_ENCODER] || !o->decoder_layers != !a->layers[QKV_ATTENTION_DECODER])
         return qkv__fail(QKV_USAGE, "%s: the capture is of a model of another kind", call);
     in->stack = o->decoder_layers ? QKV__DECODER : QKV__ENCODER;
@@ -21,7 +21,7 @@ qkv_status qkv__inside_read(const char *call, const qkv_model *m, const qkv_atte
     in->source = w->source.ids;
     in->n_source = o->encoder_layers ? w->source.n : 0;
     in->read = w->target.ids;
-    in->n_read = o->decoder_layers ? w->axes[QKV__READ].tokens : 0;
+    in->n_read = o->decoder_layers ? a->target.n_tokens : 0;
     in->next = in->n_read ? in->read + 1 : in->source;
     in->n_next = in->n_read ? w->target.n - 1 : in->n_source;
     return QKV_OK;
@@ -70,8 +70,8 @@ const char *qkv__id_name(qkv__arena *arena, const qkv_tokenizer *t, int32_t id)
     return name;
 }
 
-const char *qkv__inside_name(qkv__arena *arena, const qkv_attention_side *side, const qkv_tokenizer *t, const int32_t *ids,
-                             int64_t n, int64_t i)
+const char *qkv__inside_name(qkv__arena *arena, const qkv_axis *side, const qkv_tokenizer *t, const int32_t *ids, int64_t n,
+                             int64_t i)
 {
     return side->n >= n ? side->names[i] : qkv__id_name(arena, t, ids[i]);
 }

@@ -10,10 +10,6 @@
 
 enum { DEFAULT_K = 5, AT_ONCE = 64 }; /* places whose logits are computed together */
 
-struct qkv_lens_work {
-    qkv__arena arena; /* all that the result points to */
-};
-
 /* Where the numbers go. */
 typedef struct lens_job {
     qkv__inside in;
@@ -24,15 +20,15 @@ typedef struct lens_job {
     qkv_logit_lens_result *out;
 } lens_job;
 
-static bool take_room(lens_job *j, qkv__arena *arena)
+static bool take_room(lens_job *j)
 {
     size_t cells = (size_t)((j->out->layers + 1) * j->out->places), k = (size_t)j->out->k, places = (size_t)j->out->places;
-    j->ids = qkv__arena_take(arena, sizeof *j->ids * cells * k);
-    j->p = qkv__arena_take(arena, sizeof *j->p * cells * k);
-    j->next_p = qkv__arena_take(arena, sizeof *j->next_p * cells);
-    j->next = qkv__arena_take(arena, sizeof *j->next * places);
-    j->surprise = qkv__arena_take(arena, sizeof *j->surprise * places);
-    j->best = qkv__arena_take(arena, sizeof *j->best * k);
+    j->ids = qkv__result_alloc(j->out, sizeof *j->ids * cells * k);
+    j->p = qkv__result_alloc(j->out, sizeof *j->p * cells * k);
+    j->next_p = qkv__result_alloc(j->out, sizeof *j->next_p * cells);
+    j->next = qkv__result_alloc(j->out, sizeof *j->next * places);
+    j->surprise = qkv__result_alloc(j->out, sizeof *j->surprise * places);
+    j->best = qkv__result_alloc(j->out, sizeof *j->best * k);
     return j->ids && j->p && j->next_p && j->next && j->surprise && j->best;
 }
 
@@ -92,8 +88,8 @@ static qkv_status read_layers(lens_job *j)
     return status;
 }
 
-static qkv_status look_through(const qkv_model *m, const qkv_attention_capture *a, const qkv_logit_lens_opts *o,
-                               qkv_logit_lens_result *out)
+static qkv_status project_layers(const qkv_model *m, const qkv_attention_capture *a, const qkv_logit_lens_opts *o,
+                                 qkv_logit_lens_result *out)
 {
     lens_job j = { .out = out };
     qkv_status status = qkv__inside_read("lens", m, a, &j.in);
@@ -107,7 +103,7 @@ static qkv_status look_through(const qkv_model *m, const qkv_attention_capture *
     out->places = j.in.stack == QKV__DECODER ? j.in.n_read : j.in.n_source;
     if (out->k < 1 || out->k > j.vocabulary)
         return qkv__fail(QKV_USAGE, "lens: k is %d, expected 1 to %lld", out->k, (long long)j.vocabulary);
-    if (!take_room(&j, &out->work->arena)) return QKV_MEMORY;
+    if (!take_room(&j)) return QKV_MEMORY;
     j.tape = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
     status = j.tape ? read_layers(&j) : qkv_error_status();
     qkv_tape_free(j.tape);
@@ -115,27 +111,18 @@ static qkv_status look_through(const qkv_model *m, const qkv_attention_capture *
     return status;
 }
 
-void qkv_logit_lens_free(qkv_logit_lens_result *lens)
-{
-    if (!lens) return;
-    if (lens->work) qkv__arena_free(&lens->work->arena);
-    qkv__release(lens->work, sizeof *lens->work);
-    *lens = (qkv_logit_lens_result){ 0 };
-}
-
 qkv_status qkv_logit_lens(const qkv_model *m, const qkv_attention_capture *a, const qkv_logit_lens_opts *opts,
-                          qkv_logit_lens_result *out)
+                          qkv_logit_lens_result **out)
 {
+    static const qkv__result_kind kind = { sizeof(qkv_logit_lens_result), NULL };
     qkv_logit_lens_opts o;
     if (!m || !a || !out) return qkv__fail(QKV_USAGE, "lens: a model, a capture and a place for the result are needed");
+    qkv_logit_lens_result *lens = qkv__result_begin(*out, &kind);
+    if (!lens) return qkv_error_status();
+    *out = lens;
     qkv_status status = QKV__READ_OPTIONS(&o, k, opts, "lens");
-    if (status) return status;
-    struct qkv_lens_work *w = out->work ? out->work : qkv__alloc_zero(sizeof *w);
-    if (!w) return QKV_MEMORY;
-    qkv__arena_reset(&w->arena);
-    *out = (qkv_logit_lens_result){ .work = w };
-    status = look_through(m, a, &o, out);
-    if (status) qkv_logit_lens_free(out);
+    if (!status) status = project_layers(m, a, &o, lens);
+    if (status) qkv__result_clear(lens);
     return status;
 }
 
@@ -144,7 +131,7 @@ qkv_status qkv_logit_lens(const qkv_model *m, const qkv_attention_capture *a, co
 typedef struct lens_names {
     const qkv_logit_lens_result *lens;
     qkv__inside in;
-    const qkv_attention_side *side;
+    const qkv_axis *side;
     qkv__arena arena;
 } lens_names;
 
@@ -257,7 +244,7 @@ qkv_status qkv_logit_lens_text(const qkv_model *m, const qkv_attention_capture *
     lens_names w = { .lens = lens };
     qkv_status status = qkv__inside_read("lens", m, a, &w.in);
     if (status) return status;
-    w.side = w.in.stack == QKV__DECODER ? &a->read : &a->source;
+    w.side = w.in.stack == QKV__DECODER ? &a->target : &a->source;
     if (lens->places != (w.in.stack == QKV__DECODER ? w.in.n_read : w.in.n_source))
         return qkv__fail(QKV_USAGE, "lens: the capture has other tokens");
     qkv__out text = qkv__out_begin(out);

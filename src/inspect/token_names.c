@@ -4,12 +4,9 @@
 #include <qkv/unstable/util.h>
 
 #include "../base/buffer.h"
+#include "../base/result.h"
 
 #include <string.h>
-
-struct qkv_token_names_work {
-    qkv__arena arena; /* all that the names point to */
-};
 
 /* The texts of all ids in a row; id i ends before ends[i]. One that the tokenizer does not have is a space. */
 static qkv_status decode_each(const qkv_tokenizer *t, const int32_t *ids, int64_t n, qkv_buffer *all, size_t *ends)
@@ -27,49 +24,52 @@ static qkv_status decode_each(const qkv_tokenizer *t, const int32_t *ids, int64_
 }
 
 /* A NUL in it, which would end it, is one of those characters that cannot be shown. */
-static const char *keep_name(qkv__arena *arena, const char *text, size_t length)
+static const char *keep_name(void *result, const char *text, size_t length)
 {
-    char *name = qkv__arena_take(arena, length + 1);
+    char *name = qkv__result_alloc(result, length + 1);
     for (size_t i = 0; name && i < length; i++) name[i] = text[i] ? text[i] : '\001';
     if (name) name[length] = '\0';
     return name;
 }
 
-static qkv_status join_each(qkv__arena *arena, const char *all, const size_t *ends, int64_t n, qkv_token_names *out)
+static qkv_status join_each(const qkv_tokenizer *t, const int32_t *ids, int64_t n, const char *all, const size_t *ends,
+                            qkv_axis *out)
 {
-    const char **names = qkv__arena_take(arena, (size_t)(n + 1) * sizeof *names);
-    int64_t *first = qkv__arena_take(arena, (size_t)(n + 1) * sizeof *first), at = 0;
-    if (!names || !first) return QKV_MEMORY;
+    const size_t most = (size_t)n + 1;
+    const char **names = qkv__result_alloc(out, most * sizeof *names);
+    uint8_t *is_special = qkv__result_alloc(out, most);
+    int64_t *first = qkv__result_alloc(out, most * sizeof *first), at = 0;
+    int32_t *kept = qkv__result_alloc(out, most * sizeof *kept);
+    if (!names || !is_special || !first || !kept) return QKV_MEMORY;
+    if (n) memcpy(kept, ids, (size_t)n * sizeof *kept);
     first[0] = 0;
     for (size_t begin = 0; at < n; begin = ends[at - 1]) {
+        is_special[out->n] = (uint8_t)(qkv_tokenizer_is_special(t, ids[at]) != 0);
         at += qkv_utf8_join(all, begin, ends + at, n - at);
-        if (!(names[out->n] = keep_name(arena, all + begin, ends[at - 1] - begin))) return QKV_MEMORY;
+        if (!(names[out->n] = keep_name(out, all + begin, ends[at - 1] - begin))) return QKV_MEMORY;
         first[++out->n] = at;
     }
     out->names = names;
-    out->first = first;
+    out->is_special = is_special;
+    out->ids = kept;
+    out->first = out->begin = first;
+    out->n_tokens = n;
     return QKV_OK;
 }
 
-void qkv_token_names_free(qkv_token_names *x)
+qkv_status qkv_token_names(const qkv_tokenizer *t, const int32_t *ids, int64_t n, qkv_axis **out)
 {
-    if (!x) return;
-    if (x->work) qkv__arena_free(&x->work->arena);
-    qkv__release(x->work, sizeof *x->work);
-    *x = (qkv_token_names){ 0 };
-}
-
-qkv_status qkv_token_names_make(const qkv_tokenizer *t, const int32_t *ids, int64_t n, qkv_token_names *out)
-{
+    static const qkv__result_kind kind = { sizeof(qkv_axis), NULL };
     if (!t || !ids || !out || n < 0)
         return qkv__fail(QKV_USAGE, "names: a tokenizer, ids and a place for the names are needed");
-    qkv_token_names_free(out);
-    if (!(out->work = qkv__alloc_zero(sizeof *out->work))) return QKV_MEMORY;
+    qkv_axis *names = qkv__result_begin(*out, &kind);
+    if (!names) return qkv_error_status();
+    *out = names;
     qkv_buffer all = { 0 };
-    size_t *ends = qkv__arena_take(&out->work->arena, (size_t)(n + 1) * sizeof *ends);
+    size_t *ends = qkv__result_alloc(names, (size_t)(n + 1) * sizeof *ends);
     qkv_status status = ends ? decode_each(t, ids, n, &all, ends) : QKV_MEMORY;
-    if (!status) status = join_each(&out->work->arena, all.data, ends, n, out);
+    if (!status) status = join_each(t, ids, n, all.data, ends, names);
     qkv_buffer_free(&all);
-    if (status) qkv_token_names_free(out);
+    if (status) qkv__result_clear(names);
     return status;
 }

@@ -10,10 +10,6 @@
 
 enum { DEFAULT_K = 5 };
 
-struct qkv_walk_work {
-    qkv__arena arena; /* all that the result points to */
-};
-
 typedef struct walk_job {
     const qkv_model *m;
     qkv__inside in;
@@ -21,11 +17,10 @@ typedef struct walk_job {
     int stack;
     qkv_tape *tape; /* of the layer */
     qkv__trail trail;
-    qkv__arena *arena;
     qkv_trace_result *out;
 } walk_job;
 
-static float *take_floats(walk_job *j, int64_t n) { return qkv__arena_take(j->arena, sizeof(float) * (size_t)n); }
+static float *take_floats(walk_job *j, int64_t n) { return qkv__result_alloc(j->out, sizeof(float) * (size_t)n); }
 
 /* A copy of n floats; NULL: MEMORY. */
 static const float *keep_floats(walk_job *j, const float *from, int64_t n)
@@ -117,7 +112,7 @@ static qkv_status compute_scores(walk_job *j)
     const qkv_config *o = &j->in.x->o;
     bool is_self = j->o.kind != QKV_ATTENTION_CROSS;
     float *scores = take_floats(j, out->keys), *scaled = take_floats(j, out->keys), cap = is_self ? o->score_cap : 0;
-    uint8_t *masked = qkv__arena_take(j->arena, (size_t)out->keys);
+    uint8_t *masked = qkv__result_alloc(j->out, (size_t)out->keys);
     const uint8_t *hidden = qkv__hidden_keys(j->tape, &j->in.x->touches, j->o.kind, out->keys, 1);
     const float *bias = bias_of_keys(j);
     if (!scores || !scaled || !masked || qkv_tape_status(j->tape)) return QKV_MEMORY;
@@ -168,8 +163,8 @@ static qkv_status keep_best(walk_job *j, const qkv_tensor *logits)
     qkv_trace_result *out = j->out;
     int64_t n = qkv__last(logits);
     out->n_best = (int)qkv__min(j->o.k ? j->o.k : DEFAULT_K, n);
-    int64_t *best = qkv__arena_take(j->arena, sizeof *best * (size_t)out->n_best);
-    double *p = qkv__arena_take(j->arena, sizeof *p * (size_t)out->n_best);
+    int64_t *best = qkv__result_alloc(j->out, sizeof *best * (size_t)out->n_best);
+    double *p = qkv__result_alloc(j->out, sizeof *p * (size_t)out->n_best);
     float *of_best = take_floats(j, out->n_best);
     if (!best || !p || !of_best) return QKV_MEMORY;
     qkv_status status = qkv_top_k(qkv_tensor_data(logits), n, out->n_best, best, p);
@@ -222,30 +217,19 @@ static qkv_status walk_through(walk_job *j)
     return status ? status : hear_model(j);
 }
 
-void qkv_trace_free(qkv_trace_result *walk)
+qkv_status qkv_trace(const qkv_model *m, const qkv_attention_capture *a, const qkv_trace_opts *opts, qkv_trace_result **out)
 {
-    if (!walk) return;
-    if (walk->work) qkv__arena_free(&walk->work->arena);
-    qkv__release(walk->work, sizeof *walk->work);
-    *walk = (qkv_trace_result){ 0 };
-}
-
-qkv_status qkv_trace(const qkv_model *m, const qkv_attention_capture *a, const qkv_trace_opts *opts, qkv_trace_result *out)
-{
-    walk_job j = { .m = m, .out = out };
+    static const qkv__result_kind kind = { sizeof(qkv_trace_result), NULL };
     if (!m || !a || !out) return qkv__fail(QKV_USAGE, "walk: a model, a capture and a place for the result are needed");
+    walk_job j = { .m = m, .out = qkv__result_begin(*out, &kind) };
+    if (!j.out) return qkv_error_status();
+    *out = j.out;
     qkv_status status = QKV__READ_OPTIONS(&j.o, k, opts, "walk");
-    if (status) return status;
-    struct qkv_walk_work *w = out->work ? out->work : qkv__alloc_zero(sizeof *w);
-    if (!w) return QKV_MEMORY;
-    qkv__arena_reset(&w->arena);
-    *out = (qkv_trace_result){ .work = w };
-    j.arena = &w->arena;
-    status = qkv__inside_read("walk", m, a, &j.in);
+    if (!status) status = qkv__inside_read("walk", m, a, &j.in);
     if (!status) status = walk_through(&j);
     qkv_tape_free(j.tape);
     qkv__inside_free(&j.in);
-    if (status) qkv_trace_free(out);
+    if (status) qkv__result_clear(j.out);
     return status;
 }
 

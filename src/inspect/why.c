@@ -13,10 +13,6 @@
 
 enum { DEFAULT_STEPS = 256, MOST_STEPS = 100000 };
 
-struct qkv_why_work {
-    qkv__arena arena; /* all that the result points to, and working memory */
-};
-
 /* Embeddings of one side, and gradients of them: (n, width). */
 typedef struct why_side {
     int64_t n;
@@ -28,7 +24,6 @@ typedef struct why_job {
     const qkv_model *m;
     qkv__inside in;
     qkv_attribute_opts o;
-    qkv__arena *arena;
     qkv_tape *tape; /* of one evaluation */
     why_side sides[QKV__STACKS];
     int64_t width, outputs;
@@ -36,7 +31,8 @@ typedef struct why_job {
     qkv_attribution *out;
 } why_job;
 
-static void *take(why_job *j, size_t size, int64_t n) { return qkv__arena_take(j->arena, size * (size_t)n); }
+/* Memory of the result, working memory too. */
+static void *take(why_job *j, size_t size, int64_t n) { return qkv__result_alloc(j->out, size * (size_t)n); }
 
 const char *qkv_attribute_method_name(qkv_attribute_method method)
 {
@@ -82,7 +78,7 @@ static qkv_status evaluate(why_job *j, bool grads, double *f)
 }
 
 /* at = base + part (e - base) */
-static void go_to(why_job *j, double part)
+static void set_interpolated_inputs(why_job *j, double part)
 {
     for (int s = 0; s < QKV__STACKS; s++) {
         why_side *side = &j->sides[s];
@@ -108,7 +104,7 @@ static void add_products(why_job *j, qkv_attribute_method method, bool from_base
 static qkv_status find_gradient(why_job *j)
 {
     double f;
-    go_to(j, 1);
+    set_interpolated_inputs(j, 1);
     qkv_status status = evaluate(j, true, &f);
     if (!status) add_products(j, QKV_ATTRIBUTE_GRADIENT, false, 1);
     return status;
@@ -136,10 +132,10 @@ static double path_point(int step, int steps, double *weight)
 static qkv_status integrate(why_job *j)
 {
     double f, weight;
-    go_to(j, 0);
+    set_interpolated_inputs(j, 0);
     qkv_status status = evaluate(j, false, &j->out->baseline_logit);
     for (int s = 0; s < j->o.steps && !status; s++) {
-        go_to(j, path_point(s, j->o.steps, &weight));
+        set_interpolated_inputs(j, path_point(s, j->o.steps, &weight));
         status = evaluate(j, true, &f);
         if (!status) add_products(j, QKV_ATTRIBUTE_INTEGRATED, true, weight);
     }
@@ -390,7 +386,7 @@ static qkv_status check_why_options(why_job *j)
 static qkv_status choose_output(why_job *j)
 {
     qkv_tensor *embedded[QKV__STACKS];
-    go_to(j, 1);
+    set_interpolated_inputs(j, 1);
     const qkv_tensor *logits = logits_at(j, embedded);
     if (!logits) return qkv_tape_status(j->tape);
     bool is_next = j->in.stack == QKV__DECODER && j->o.at < j->in.n_next;
@@ -404,8 +400,8 @@ static qkv_status choose_output(why_job *j)
 
 static qkv_status take_numbers(why_job *j)
 {
-    j->out->source = j->in.n_source;
-    j->out->read = j->in.n_read;
+    j->out->n_source = j->in.n_source;
+    j->out->n_target = j->in.n_read;
     for (int k = 0; k < QKV_ATTRIBUTE_METHODS; k++)
         for (int s = 0; s < QKV__STACKS; s++) {
             int64_t n = s == QKV__ENCODER ? j->in.n_source : j->in.n_read;
@@ -413,12 +409,12 @@ static qkv_status take_numbers(why_job *j)
             double *numbers = j->numbers[s][k] = take(j, sizeof *numbers, n);
             if (!numbers) return QKV_MEMORY;
             memset(numbers, 0, sizeof *numbers * (size_t)n);
-            (s == QKV__ENCODER ? j->out->of_source : j->out->of_read)[k] = numbers;
+            (s == QKV__ENCODER ? j->out->of_source : j->out->of_target)[k] = numbers;
         }
     return QKV_OK;
 }
 
-static qkv_status find_reasons(why_job *j)
+static qkv_status run_methods(why_job *j)
 {
     const qkv_tape_opts kept = { .no_grad = 1, .keep_hidden = 1, .keep_attention = wants(j, QKV_ATTRIBUTE_ROLLOUT) };
     qkv_status status = take_numbers(j);
@@ -433,33 +429,22 @@ static qkv_status find_reasons(why_job *j)
     return status;
 }
 
-void qkv_attribution_free(qkv_attribution *why)
-{
-    if (!why) return;
-    if (why->work) qkv__arena_free(&why->work->arena);
-    qkv__release(why->work, sizeof *why->work);
-    *why = (qkv_attribution){ 0 };
-}
-
 qkv_status qkv_attribute(const qkv_model *m, const qkv_attention_capture *a, const qkv_attribute_opts *opts,
-                         qkv_attribution *out)
+                         qkv_attribution **out)
 {
-    why_job j = { .m = m, .out = out };
+    static const qkv__result_kind kind = { sizeof(qkv_attribution), NULL };
     if (!m || !a || !out) return qkv__fail(QKV_USAGE, "why: a model, a capture and a place for the result are needed");
+    why_job j = { .m = m, .out = qkv__result_begin(*out, &kind) };
+    if (!j.out) return qkv_error_status();
+    *out = j.out;
     qkv_status status = QKV__READ_OPTIONS(&j.o, pad_baseline, opts, "why");
-    if (status) return status;
-    struct qkv_why_work *w = out->work ? out->work : qkv__alloc_zero(sizeof *w);
-    if (!w) return QKV_MEMORY;
-    qkv__arena_reset(&w->arena);
-    *out = (qkv_attribution){ .work = w };
-    j.arena = &w->arena;
-    status = qkv__inside_read("why", m, a, &j.in);
+    if (!status) status = qkv__inside_read("why", m, a, &j.in);
     if (!status) status = check_why_options(&j);
     if (!status && !(j.tape = qkv_tape_new(NULL))) status = qkv_error_status();
-    if (!status) status = find_reasons(&j);
+    if (!status) status = run_methods(&j);
     qkv_tape_free(j.tape);
     qkv__inside_free(&j.in);
-    if (status) qkv_attribution_free(out);
+    if (status) qkv__result_clear(j.out);
     return status;
 }
 
@@ -478,7 +463,7 @@ static const char *name_of_token(why_names *w, int s, int64_t i)
     bool is_source = s == QKV__ENCODER;
     const qkv_tokenizer *t = is_source ? qkv_model_tokenizer(w->m, QKV_SIDE_SOURCE)
                                        : qkv_model_tokenizer(w->m, QKV_SIDE_TARGET);
-    return qkv__inside_name(&w->arena, is_source ? &w->a->source : &w->a->read, t, is_source ? w->in.source : w->in.read,
+    return qkv__inside_name(&w->arena, is_source ? &w->a->source : &w->a->target, t, is_source ? w->in.source : w->in.read,
                             is_source ? w->in.n_source : w->in.n_read, i);
 }
 
@@ -491,10 +476,10 @@ static const char *name_of_output(why_names *w)
 
 static const double *numbers_of(const qkv_attribution *why, int s, int method)
 {
-    return s == QKV__ENCODER ? why->of_source[method] : why->of_read[method];
+    return s == QKV__ENCODER ? why->of_source[method] : why->of_target[method];
 }
 
-static int first_stack(const qkv_attribution *why) { return why->source ? QKV__ENCODER : QKV__DECODER; }
+static int first_stack(const qkv_attribution *why) { return why->n_source ? QKV__ENCODER : QKV__DECODER; }
 
 static void put_why_table(qkv__out *out, why_names *w)
 {
@@ -518,7 +503,7 @@ static void put_why_table(qkv__out *out, why_names *w)
     }
     qkv__out_printf(out, "\n");
     for (int s = 0; s < QKV__STACKS; s++)
-        for (int64_t i = 0; i < (s == QKV__ENCODER ? x->source : x->read); i++) {
+        for (int64_t i = 0; i < (s == QKV__ENCODER ? x->n_source : x->n_target); i++) {
             if (!(name = name_of_token(w, s, i))) out->status = QKV_MEMORY;
             else qkv__out_name(out, name, 16, false);
             for (int k = 0; k < QKV_ATTRIBUTE_METHODS; k++)
@@ -530,7 +515,7 @@ static void put_why_table(qkv__out *out, why_names *w)
 static void put_why_side(qkv__out *out, why_names *w, int s)
 {
     const qkv_attribution *x = w->why;
-    for (int64_t i = 0; i < (s == QKV__ENCODER ? x->source : x->read); i++) {
+    for (int64_t i = 0; i < (s == QKV__ENCODER ? x->n_source : x->n_target); i++) {
         const char *name = name_of_token(w, s, i);
         qkv__out_printf(out, "%s\n  {\"token\": ", i ? "," : "");
         if (!name) out->status = QKV_MEMORY;
@@ -561,12 +546,12 @@ static void put_why_json(qkv__out *out, why_names *w)
 qkv_status qkv_attribution_text(const qkv_model *m, const qkv_attention_capture *a, const qkv_attribution *why, int json,
                                 qkv_buffer *out)
 {
-    if (!m || !a || !why || !out || !why->work)
+    if (!m || !a || !why || !out || !(why->n_source + why->n_target))
         return qkv__fail(QKV_USAGE, "why: a model, a capture, a result and a place for the text are needed");
     why_names w = { .why = why, .m = m, .a = a };
     qkv_status status = qkv__inside_read("why", m, a, &w.in);
     if (status) return status;
-    if (why->source != w.in.n_source || why->read > w.in.n_read)
+    if (why->n_source != w.in.n_source || why->n_target > w.in.n_read)
         return qkv__fail(QKV_USAGE, "why: the capture has other tokens");
     qkv__out text = qkv__out_begin(out);
     if (json) put_why_json(&text, &w);

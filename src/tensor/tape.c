@@ -190,7 +190,7 @@ qkv_status qkv_tape_projections(const qkv_tape *t, int i, qkv_projections *out)
     for (int k = 0; k < PROJECTIONS; k++)
         if (i < 0 || i > INT_MAX / PROJECTIONS - 1 || !(found[k] = kept_at(t->projections.first, PROJECTIONS * i + k)))
             return qkv__fail(QKV_USAGE, "tape: there are no projections of attention %d: keep_projections keeps them", i);
-    *out = (qkv_projections){ found[0], found[1], found[2], found[3], found[4], found[5], { 0 } };
+    *out = (qkv_projections){ found[0], found[1], found[2], found[3], found[4], found[5] };
     return QKV_OK;
 }
 

@@ -25,7 +25,7 @@ extern "C" {
 typedef enum qkv_attention_kind { QKV_ATTENTION_LIST(QKV_ATTENTION_ENUM) QKV_ATTENTION_KINDS } qkv_attention_kind;
 #undef QKV_ATTENTION_ENUM
 
-/* What is done to a model: QKV_EDIT_ABLATE_HEAD, and so on, each with the name of the option that does it. */
+/* What is done to a model: QKV_EDIT_ABLATE_HEAD, and so on, each with its name. */
 #define QKV_EDIT_LIST(T)                                                                                                     \
     T(ABLATE_HEAD, "without-head")   /* kind, layer, head: the head's output is zeros before W_O; its weights stay seen */   \
     T(ABLATE_LAYER, "without-layer") /* kind (ENCODER or DECODER: which stack), layer: states pass it as they are */         \
@@ -50,7 +50,6 @@ typedef struct qkv_edit {
                          what they are multiplied with is added up as they are. Of DECODER at most place + 1 of them: a query
                          sees nothing to its right */
     int64_t n_row;
-    void *reserved[2];
 } qkv_edit;
 
 /* m with n changes (see qkv_edit), for any call that takes a model: qkv_attend(), qkv_translate() with any beam,
@@ -71,7 +70,6 @@ typedef struct qkv_projections {
     qkv_tensor *q, *k,
         *v;            /* x W_Q, y W_K, y W_V with their biases, the heads side by side; turned where positions are rotary */
     qkv_tensor *heads; /* what the heads give, side by side: (B,Tq,heads*Dv) */
-    void *reserved[4];
 } qkv_projections;
 
 /* Those of the i-th multi-head attention since the last reset, in the order of qkv_tape_attention(): of an encoder one a layer;
@@ -93,57 +91,55 @@ QKV_API qkv_tensor *qkv_session_hidden(const qkv_session *s, int i);
 
 /* ---- attention of a text ---- */
 
-/* The tokens of one axis. A unit is a token, or several that only together make whole characters. */
-typedef struct qkv_attention_side {
-    int64_t n;                /* units */
-    const char *const *names; /* (n): the text of each as it was given, UTF-8 with a NUL, white space included; of special
-                                 tokens their spelling. A word of the text that is not known is shown as it is, a NUL as
-                                 U+2400; what a model chose and makes no character as U+FFFD */
-    const uint8_t *special;   /* (n): 1 for a special token */
-    const int64_t *first;     /* (n + 1): unit i is the tokens first[i] .. first[i + 1] - 1 of those that are shown */
-    const int32_t *ids;       /* of those: first[n] of them */
-    void *reserved[4];
-} qkv_attention_side;
+/* Tokens with their text. A unit is a token, or several that only together make whole characters. */
+typedef struct qkv_axis {
+    int64_t n;                 /* units */
+    const char *const *names;  /* (n): the text of each as it was given, UTF-8 with a NUL, white space included; of special
+                                  tokens their spelling. A word of the text that is not known is shown as it is, a NUL as
+                                  U+2400; what a model chose and makes no character as U+FFFD */
+    const uint8_t *is_special; /* (n): 1 for a special token */
+    const int64_t *first;      /* (n + 1): unit i is ids first[i] .. first[i + 1] - 1 */
+    const int32_t *ids;        /* (first[n]): those of the units */
+    int64_t n_tokens;          /* of the whole sequence, with tokens that have no unit (no_special) */
+    const int64_t *begin;      /* (n): the place of a unit's first token in that sequence */
+} qkv_axis;
 
 typedef struct qkv_attend_opts {
     size_t size;
-    int beam; /* of the search for a target, as in qkv_translate_opts; and so is the next */
+    int beam_size; /* of the search for a target, as in qkv_translate_opts; and so is the next */
     float length_penalty;
+    qkv_str target;            /* the target; data NULL: none is given */
     const int32_t *target_ids; /* the target as ids, without start and end, instead of text; n_target_ids of them. NULL: none */
     int64_t n_target_ids;
-    int pieces;       /* 1: tokens are never joined; bytes that are no character are named like \xE6 */
-    int no_special;   /* 1: special tokens are left out; the weights of the others stay as they are */
-    size_t max_bytes; /* of all weights together; 0 means 2 GiB; LIMIT above that */
+    int split_characters; /* 1: tokens are never joined; bytes that are no character are named like \xE6 */
+    int no_special;       /* 1: special tokens are left out; the weights of the others stay as they are */
+    size_t max_bytes;     /* of all weights together; 0 means 2 GiB; LIMIT above that */
 } qkv_attend_opts;
 
-/* What was attended to. Starts as zero; used again and again. */
+/* What was attended to; a result. */
 typedef struct qkv_attention_capture {
-    qkv_attention_side source;       /* what the encoder reads */
-    qkv_attention_side read;         /* what the decoder reads: <s> and the target */
-    qkv_attention_side chosen;       /* what it chooses, one place on: the target and </s>; rows of cross-attention */
+    qkv_axis source;                 /* what the encoder reads */
+    qkv_axis target;                 /* what the decoder reads: <s> and the target */
+    qkv_axis predicted;              /* what it chooses, one place on: the target and </s>; rows of cross-attention */
     int layers[QKV_ATTENTION_KINDS]; /* 0: the model has no such attention */
     int heads;
-    const qkv_translation *found;            /* the translation that was searched for, without its cross; NULL: none was */
-    struct qkv_attention_capture_work *work; /* the weights */
-    void *reserved[4];
+    const int64_t *windows;       /* of self-attention by layer, of the stack with more layers: how far a query sees; 0: all */
+    const qkv_translation *found; /* the translation that was searched for, without its cross; NULL: none was */
 } qkv_attention_capture;
-QKV_API void qkv_attention_capture_free(qkv_attention_capture *a);
 
-/* Runs the model over a text and keeps the weights of every head. Texts are bytes with a length; what is not UTF-8 is read as
- * U+FFFD.
+/* Runs the model over a text and keeps the weights of every head. What is not UTF-8 is read as U+FFFD.
  *   encoder and decoder: source is translated, and the best translation is the target, with the ids the search found (the same
- *     bits as without attention); unless target is not NULL, or the options give its ids
+ *     bits as without attention); unless the options give a target
  *   encoder alone: source is read as classification reads it; there is no target
  *   decoder alone: source and, where there is one, target after it are read as one text; there is no cross-attention
- * USAGE for NULL, options that do not fit, a model without tokenizer, an empty text (white space alone is one for a
- * translator), a target for an encoder alone; LIMIT for more tokens than the model has positions for, or max_bytes; NUMERIC;
- * MEMORY. *out then holds nothing. */
-QKV_API qkv_status qkv_attend(const qkv_model *m, const char *source, size_t source_length, const char *target,
-                              size_t target_length, const qkv_attend_opts *opts, qkv_attention_capture *out);
+ * USAGE for NULL, a source whose data is NULL, options that do not fit, a model without tokenizer, an empty text (white space
+ * alone is one for a translator), a target for an encoder alone; LIMIT for more tokens than the model has positions for, or
+ * max_bytes; NUMERIC; MEMORY. */
+QKV_API qkv_status qkv_attend(const qkv_model *m, qkv_str source, const qkv_attend_opts *opts, qkv_attention_capture **out);
 
 /* The axes of a kind: rows attend (queries), columns are attended to (keys). NULL where the model has no such attention. */
-QKV_API const qkv_attention_side *qkv_attention_rows(const qkv_attention_capture *a, qkv_attention_kind kind);
-QKV_API const qkv_attention_side *qkv_attention_columns(const qkv_attention_capture *a, qkv_attention_kind kind);
+QKV_API const qkv_axis *qkv_attention_rows(const qkv_attention_capture *a, qkv_attention_kind kind);
+QKV_API const qkv_axis *qkv_attention_columns(const qkv_attention_capture *a, qkv_attention_kind kind);
 
 /* The weights of one head to (rows, columns) floats. layer, head: from 0; -1: the mean over all. The tokens of a unit are
  * joined: their columns added, their rows averaged. USAGE for a kind, layer or head that is not there (the sentence says which
@@ -169,25 +165,15 @@ typedef struct qkv_head_measures {
     double diagonality;          /* 1 - sum w |i/(rows-1) - j/(columns-1)|: 1 on the diagonal */
     double first;                /* weight on the first column */
     double previous, same, next; /* on the column before, at and after the row's own place; rows without one are left out */
-    void *reserved[4];
 } qkv_head_measures;
 QKV_API qkv_status qkv_attention_stats(const qkv_attention_capture *a, qkv_attention_kind kind, int layer, int head,
                                        qkv_head_measures *out);
 
 /* ---- ids as names, for maps of one's own ---- */
-/* The text that ids stand for, as units: ids that only together make a character are one. Starts as zero; used again and again.
- * All it points to is its own. */
-typedef struct qkv_token_names {
-    int64_t n;                /* units */
-    const char *const *names; /* (n): UTF-8 where the ids make any; of one that the tokenizer does not have a space */
-    const int64_t *first;     /* (n + 1): unit i is ids first[i] .. first[i + 1] - 1, as qkv_attention_join() takes them */
-    struct qkv_token_names_work *work;
-    void *reserved[4];
-} qkv_token_names;
 
-/* USAGE for NULL and a negative n; MEMORY. *out then holds nothing. */
-QKV_API qkv_status qkv_token_names_make(const qkv_tokenizer *t, const int32_t *ids, int64_t n, qkv_token_names *out);
-QKV_API void qkv_token_names_free(qkv_token_names *names);
+/* The text that ids stand for, as units: ids that only together make a character are one. Names are the bytes that the ids
+ * decode to, a NUL as U+0001; of an id that the tokenizer does not have a space. USAGE for NULL and a negative n; MEMORY. */
+QKV_API qkv_status qkv_token_names(const qkv_tokenizer *t, const int32_t *ids, int64_t n, qkv_axis **out);
 
 /* ---- heads in the order of what they do ---- */
 /* The measures by which heads are ranked: QKV_HEAD_MEASURE_ENTROPY, and so on, each with the member of qkv_head_measures. */
@@ -209,7 +195,7 @@ enum { QKV_ATTENTION_MEAN = -1, QKV_ATTENTION_EACH = -2 }; /* instead of a layer
 /* ---- the logit lens ---- */
 
 /* The distribution over the vocabulary that the states between the layers give, each through the norm at the end, where there
- * is one, and the output layer (nostalgebraist 2020). Starts as zero; used again and again. All it points to is its own. */
+ * is one, and the output layer (nostalgebraist 2020). A result. */
 typedef struct qkv_logit_lens_result {
     int layers;             /* of states there are layers + 1: what goes into the first layer, and what comes out of each */
     int64_t places;         /* tokens that the decoder reads, or an encoder alone */
@@ -220,8 +206,6 @@ typedef struct qkv_logit_lens_result {
                                itself; -1 where nothing comes */
     const double *next_p;   /* (layers + 1, places): the probability of that; 0 where nothing comes */
     const double *surprise; /* (places): -log2 of the last layer's next_p, in bits; 0 where nothing comes */
-    struct qkv_lens_work *work;
-    void *reserved[4];
 } qkv_logit_lens_result;
 
 typedef struct qkv_logit_lens_opts {
@@ -231,10 +215,9 @@ typedef struct qkv_logit_lens_opts {
 
 /* Runs m over the tokens of a capture: the decoder of a translator or of a language model, or an encoder that fills words in.
  * USAGE for NULL, k outside 1..vocabulary, a capture of other tokens than m has; UNSUPPORTED for a model without an output
- * layer; NUMERIC; MEMORY. *out then holds nothing. */
+ * layer; NUMERIC; MEMORY. */
 QKV_API qkv_status qkv_logit_lens(const qkv_model *m, const qkv_attention_capture *a, const qkv_logit_lens_opts *opts,
-                                  qkv_logit_lens_result *out);
-QKV_API void qkv_logit_lens_free(qkv_logit_lens_result *lens);
+                                  qkv_logit_lens_result **out);
 
 /* As text in *out, which is yours: a table, a row for each token and a column for each layer with the likeliest token and its
  * probability, and the surprise; or with json an object with "tokens", "next", "surprise" and "layers", each an array over the
@@ -280,24 +263,20 @@ typedef struct qkv_attribute_opts {
     int pad_baseline; /* 1: b_i is the embedding of the padding token; else zeros */
 } qkv_attribute_opts;
 
-/* Starts as zero; used again and again. All it points to is its own. */
+/* A result. */
 typedef struct qkv_attribution {
     int64_t output;               /* what was explained: a class, or a token's id */
     double logit, baseline_logit; /* f(e); f(b), 0 without INTEGRATED; both with what counts of words add (ngrams) */
-    int64_t source, read;         /* tokens that numbers are given for: of the encoder, and of the decoder up to `at` */
+    int64_t n_source, n_target;   /* tokens that numbers are given for: of the encoder, and of the decoder up to `at` */
     const double *of_source[QKV_ATTRIBUTE_METHODS],
-        *of_read[QKV_ATTRIBUTE_METHODS]; /* (source), (read); NULL: not asked for, or none */
-    struct qkv_why_work *work;
-    void *reserved[4];
+        *of_target[QKV_ATTRIBUTE_METHODS]; /* (n_source), (n_target); NULL: not asked for, or none */
 } qkv_attribution;
 
 /* What the tokens of a capture have done for an output of m: a class of an encoder with a classifier, the next token of a
  * decoder. Value zeroing runs every layer once for each token. USAGE for NULL, options that do not fit, a capture of
- * other tokens than m has; UNSUPPORTED for a model without a classifier of texts and a decoder; NUMERIC; MEMORY. *out then holds
- * nothing. */
+ * other tokens than m has; UNSUPPORTED for a model without a classifier of texts and a decoder; NUMERIC; MEMORY. */
 QKV_API qkv_status qkv_attribute(const qkv_model *m, const qkv_attention_capture *a, const qkv_attribute_opts *opts,
-                                 qkv_attribution *out);
-QKV_API void qkv_attribution_free(qkv_attribution *why);
+                                 qkv_attribution **out);
 
 /* As text in *out, which is yours: a table, a row for each token and a column for each method; or with json an object with
  * "output", "name", "logit", with INTEGRATED "baseline_logit", "source" and "read", each an array of {"token", and a number for
@@ -316,7 +295,7 @@ typedef struct qkv_trace_opts {
 } qkv_trace_opts;
 
 /* Every number from what one query of one head reads to what its layer gives, and what the model says there, in their order.
- * Starts as zero; used again and again. All it points to is its own. */
+ * A result. */
 typedef struct qkv_trace_result {
     int64_t keys, dim, d_k, d_v, heads, d_ff; /* keys: all there are, masked ones too */
     const float *in;                          /* (dim): what comes into the sub-layer, and goes around it */
@@ -343,18 +322,15 @@ typedef struct qkv_trace_result {
     const int64_t *best;     /* (n_best), likeliest first */
     const double *best_p;
     const float *best_logits;
-    struct qkv_walk_work *work;
-    void *reserved[4];
 } qkv_trace_result;
 
 /* Walks through the cell. USAGE for NULL, a kind, layer, head or query that is not there, a capture of other tokens than m has;
- * NUMERIC; MEMORY. *out then holds nothing. */
+ * NUMERIC; MEMORY. */
 QKV_API qkv_status qkv_trace(const qkv_model *m, const qkv_attention_capture *a, const qkv_trace_opts *opts,
-                             qkv_trace_result *out);
-QKV_API void qkv_trace_free(qkv_trace_result *walk);
+                             qkv_trace_result **out);
 
 /* As a JSON object in *out, which is yours: every member above under its name, matrices as arrays of rows, -inf as null. USAGE
- * for NULL and a walk that holds nothing; MEMORY. */
+ * for NULL and an empty walk; MEMORY. */
 QKV_API qkv_status qkv_trace_json(const qkv_trace_result *walk, qkv_buffer *out);
 
 #ifdef __cplusplus
