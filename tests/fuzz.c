@@ -2,14 +2,15 @@
  * it begins with into a folder, of the golden files, and ends. tools/soak builds and runs it. */
 #include <qkv/qkv.h>
 
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "folder.h"
+#include "json_values.h"
 #include "io/pickle.h"
 #include "io/pytorch.h"
+#include "jinja/template.h"
 #include "model/family.h"
 #include "model/model_info.h"
 
@@ -208,30 +209,34 @@ static void put_seed(const char *to, int number, const char *text)
 static void put_templates(const char *to)
 {
     int number = 0;
-    const char *name;
-    json_t *all = json_load_file(QKV_GOLDEN "/templates.json", 0, NULL), *text;
-    json_object_foreach (json_object_get(all, "templates"), name, text) put_seed(to, number++, json_string_value(text));
-    json_decref(all);
+    const qkv__json_value *all = json_read(QKV_GOLDEN "/templates.json"), *templates = qkv__json_get(all, "templates");
+    for (size_t i = 0; i < qkv__json_size(templates); i++) put_seed(to, number++, qkv__json_text(qkv__json_at(templates, i)));
+    json_free(all);
 }
 
 /* Vocabularies and merges that several share stand beside them. */
 static void put_tokenizers(const char *to)
 {
-    static const char *const keys[] = { "vocab", "merges" };
-    size_t i;
-    json_t *all = json_load_file(QKV_GOLDEN "/pipeline.json", 0, NULL), *one;
-    json_array_foreach(json_object_get(all, "cases"), i, one)
-    {
-        json_t *model = json_object_get(json_object_get(one, "tokenizer"), "model");
+    static const char *const paths[] = { "model/vocab", "model/merges" };
+    const qkv__json_value *all = json_read(QKV_GOLDEN "/pipeline.json"), *cases = qkv__json_get(all, "cases");
+    for (size_t i = 0; i < qkv__json_size(cases); i++) {
+        char *text = json_text(qkv__json_get(qkv__json_at(cases, i), "tokenizer"), QKV__JSON_COMPACT);
+        const qkv__json_value *one = json_parse_text(text);
+        free(text);
         for (int k = 0; k < 2; k++) {
-            const char *shared = json_string_value(json_object_get(model, keys[k]));
-            if (shared) json_object_set(model, keys[k], json_object_get(json_object_get(all, "shared"), shared));
+            const char *shared = qkv__json_get_text(qkv__json_get(one, "model"), paths[k] + strlen("model/"));
+            const qkv__json_value *value = shared ? qkv__json_get(qkv__json_get(all, "shared"), shared) : NULL;
+            if (!value) continue;
+            text = json_text(value, QKV__JSON_COMPACT);
+            json_edit(&one, paths[k], text);
+            free(text);
         }
-        char *text = json_dumps(json_object_get(one, "tokenizer"), JSON_COMPACT);
+        text = json_text(one, QKV__JSON_COMPACT);
         put_seed(to, (int)i, text);
         free(text);
+        json_free(one);
     }
-    json_decref(all);
+    json_free(all);
 }
 
 /* ---- libFuzzer's ---- */

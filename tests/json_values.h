@@ -85,16 +85,12 @@ static inline void json_put_edited(qkv__json_writer *w, const char *key, const q
                                    const char *json)
 {
     bool is_object = qkv__json_is_object(v), is_there = false;
-    const char *rest = path ? strchr(path, '/') : NULL;
-    size_t length = !path ? 0 : rest ? (size_t)(rest - path) : strlen(path);
-    if (path && !*path) {
-        qkv__json_put_raw(w, key, json, strlen(json));
-        return;
-    }
     if (!path || (!is_object && !qkv__json_is_array(v))) {
         qkv__json_put_value(w, key, v);
         return;
     }
+    const char *rest = strchr(path, '/');
+    size_t length = rest ? (size_t)(rest - path) : strlen(path);
     if (is_object) qkv__json_open_object(w, key);
     else qkv__json_open_array(w, key);
     for (size_t i = 0; i < qkv__json_size(v); i++) {
@@ -103,8 +99,8 @@ static inline void json_put_edited(qkv__json_writer *w, const char *key, const q
         snprintf(number, sizeof number, "%zu", i);
         bool is_it = strlen(name ? name : number) == length && !strncmp(name ? name : number, path, length);
         is_there = is_there || is_it;
-        if (is_it && !rest && !json) continue;
-        json_put_edited(w, name, qkv__json_at(v, i), !is_it ? NULL : rest ? rest + 1 : "", json);
+        if (!is_it || rest) json_put_edited(w, name, qkv__json_at(v, i), is_it ? rest + 1 : NULL, json);
+        else if (json) qkv__json_put_raw(w, name, json, strlen(json));
     }
     if (!is_there && !rest && json) {
         char name[256];

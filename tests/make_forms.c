@@ -1,16 +1,17 @@
-/* make_forms.c: writes a model's folder in another form for the shell tests, sharing no code with the library: its weights in
+/* make_forms.c: writes a model's folder in another form for the shell tests: its weights in
  * two files with their index, rounded to BF16, of three classes the first alone, or an encoder without its head, whose tensors begin with NAME (of
  * a T5 nothing, and it loses its decoder).
  * usage: make_forms FROM TO shards|bf16|one|bare [NAME]   (TO has the other files already)
  */
-#include <jansson.h>
+#include "json_values.h"
+
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 typedef struct weights {
-    json_t *header;
+    const qkv__json_value *header;
     unsigned char *data;
 } weights;
 
@@ -36,17 +37,17 @@ static weights read_weights(const char *folder)
     if (!all || size < 8 || fread(all, 1, size, f) != size) exit(3);
     fclose(f);
     memcpy(&length, all, 8);
-    weights w = { json_loadb((const char *)all + 8, (size_t)length, 0, NULL), malloc(size) };
+    weights w = { json_parse((const char *)all + 8, (size_t)length), malloc(size) };
     if (!w.header || !w.data) exit(3);
     memcpy(w.data, all + 8 + length, size - 8 - (size_t)length);
-    json_object_del(w.header, "__metadata__");
+    json_edit(&w.header, "__metadata__", NULL);
     free(all);
     return w;
 }
 
-static size_t offset(const json_t *tensor, size_t i)
+static size_t offset(const qkv__json_value *tensor, size_t i)
 {
-    return (size_t)json_integer_value(json_array_get(json_object_get(tensor, "data_offsets"), i));
+    return (size_t)qkv__json_int(qkv__json_at(qkv__json_get(tensor, "data_offsets"), i));
 }
 
 /* To the nearest, of two as near the even one. */
@@ -58,7 +59,7 @@ static uint16_t narrow(const unsigned char *from)
 }
 
 /* The bytes of one tensor, written; how many they are. */
-static size_t put(FILE *f, const weights *w, const json_t *tensor, int narrows)
+static size_t put(FILE *f, const weights *w, const qkv__json_value *tensor, int narrows)
 {
     size_t begin = offset(tensor, 0), end = offset(tensor, 1);
     if (!narrows) return fwrite(w->data + begin, 1, end - begin, f);
@@ -69,70 +70,90 @@ static size_t put(FILE *f, const weights *w, const json_t *tensor, int narrows)
     return (end - begin) / 2;
 }
 
+static void put_offsets(qkv__json_writer *w, size_t begin, size_t end)
+{
+    qkv__json_open_array(w, "data_offsets");
+    qkv__json_put_int(w, NULL, (int64_t)begin);
+    qkv__json_put_int(w, NULL, (int64_t)end);
+    qkv__json_close(w);
+}
+
 /* The tensors whose number leaves `which` when it is divided by `of`. */
 static void write_some(const char *folder, const char *name, const weights *w, size_t which, size_t of, int narrows)
 {
-    json_t *header = json_object(), *tensor;
-    const char *key;
-    size_t at = 0, i = 0;
+    qkv__json_writer header = { 0 };
+    size_t at = 0;
     FILE *data = tmpfile(), *f = open_in(folder, name, "wb");
-    json_object_foreach (w->header, key, tensor) {
-        if (i++ % of != which) continue;
+    qkv__json_open_object(&header, NULL);
+    for (size_t i = which; i < qkv__json_size(w->header); i += of) {
+        const qkv__json_value *tensor = qkv__json_at(w->header, i);
         size_t bytes = put(data, w, tensor, narrows);
-        json_object_set_new(
-            header, key,
-            json_pack("{s:s, s:O, s:[I, I]}", "dtype", narrows ? "BF16" : json_string_value(json_object_get(tensor, "dtype")),
-                      "shape", json_object_get(tensor, "shape"), "data_offsets", (json_int_t)at, (json_int_t)(at + bytes)));
+        qkv__json_open_object(&header, qkv__json_key(w->header, i));
+        qkv__json_put_text(&header, "dtype", narrows ? "BF16" : qkv__json_get_text(tensor, "dtype"));
+        qkv__json_put_value(&header, "shape", qkv__json_get(tensor, "shape"));
+        put_offsets(&header, at, at + bytes);
+        qkv__json_close(&header);
         at += bytes;
     }
-    char *text = json_dumps(header, JSON_COMPACT);
-    uint64_t length = (strlen(text) + 7) / 8 * 8;
+    qkv__json_close(&header);
+    uint64_t length = (header.length + 7) / 8 * 8;
     fwrite(&length, 8, 1, f);
-    fprintf(f, "%-*s", (int)length, text);
+    fprintf(f, "%-*s", (int)length, header.text);
     rewind(data);
     for (int c; (c = getc(data)) != EOF;) putc(c, f);
     fclose(data);
     fclose(f);
-    free(text);
-    json_decref(header);
+    qkv__json_writer_free(&header);
 }
 
 static void write_index(const char *folder, const weights *w)
 {
-    json_t *map = json_object(), *tensor;
-    const char *key;
-    size_t i = 0;
-    json_object_foreach (w->header, key, tensor) json_object_set_new(map, key, json_string(shard_names[i++ % 2]));
-    json_t *index = json_pack("{s:{}, s:o}", "metadata", "weight_map", map);
+    qkv__json_writer index = { .style = QKV__JSON_LINES };
+    qkv__json_open_object(&index, NULL);
+    qkv__json_open_object(&index, "metadata");
+    qkv__json_close(&index);
+    qkv__json_open_object(&index, "weight_map");
+    for (size_t i = 0; i < qkv__json_size(w->header); i++)
+        qkv__json_put_text(&index, qkv__json_key(w->header, i), shard_names[i % 2]);
+    qkv__json_close(&index);
+    qkv__json_close(&index);
     FILE *f = open_in(folder, "model.safetensors.index.json", "w");
-    json_dumpf(index, f, JSON_INDENT(2));
+    fputs(index.text, f);
     fclose(f);
-    json_decref(index);
+    qkv__json_writer_free(&index);
 }
 
 /* The first row of what has three, of the classifier's weights. */
-static void keep_first_class(const weights *w)
+static void keep_first_class(weights *w)
 {
-    json_t *tensor;
-    const char *key;
-    json_object_foreach (w->header, key, tensor) {
-        json_t *shape = json_object_get(tensor, "shape");
-        if (strncmp(key, "classifi", 8) || json_integer_value(json_array_get(shape, 0)) != 3) continue;
-        size_t begin = offset(tensor, 0), end = begin + (offset(tensor, 1) - begin) / 3;
-        json_array_set_new(shape, 0, json_integer(1));
-        json_array_set_new(json_object_get(tensor, "data_offsets"), 1, json_integer((json_int_t)end));
+    for (size_t i = 0; i < qkv__json_size(w->header); i++) {
+        const char *key = qkv__json_key(w->header, i);
+        const qkv__json_value *tensor = qkv__json_at(w->header, i);
+        if (strncmp(key, "classifi", 8) || qkv__json_int(qkv__json_at(qkv__json_get(tensor, "shape"), 0)) != 3) continue;
+        char path[256], end[24];
+        size_t begin = offset(tensor, 0);
+        snprintf(end, sizeof end, "%zu", begin + (offset(tensor, 1) - begin) / 3);
+        snprintf(path, sizeof path, "%s/shape/0", key);
+        json_edit(&w->header, path, "1");
+        key = qkv__json_key(w->header, i);
+        snprintf(path, sizeof path, "%s/data_offsets/1", key);
+        json_edit(&w->header, path, end);
     }
 }
 
 static void keep_encoder(weights *w, const char *name)
 {
-    json_t *kept = json_object(), *tensor;
-    const char *key;
-    json_object_foreach (w->header, key, tensor)
+    qkv__json_writer kept = { 0 };
+    qkv__json_open_object(&kept, NULL);
+    for (size_t i = 0; i < qkv__json_size(w->header); i++) {
+        const char *key = qkv__json_key(w->header, i);
         if (*name ? !strncmp(key, name, strlen(name)) : strncmp(key, "decoder.", 8) && strncmp(key, "lm_head.", 8))
-            json_object_set(kept, key + strlen(name), tensor);
-    json_decref(w->header);
-    w->header = kept;
+            qkv__json_put_value(&kept, key + strlen(name), qkv__json_at(w->header, i));
+    }
+    qkv__json_close(&kept);
+    json_free(w->header);
+    w->header = json_parse(kept.text, kept.length);
+    qkv__json_writer_free(&kept);
 }
 
 int main(int argc, char **argv)
@@ -146,7 +167,7 @@ int main(int argc, char **argv)
         for (size_t i = 0; i < 2; i++) write_some(argv[2], shard_names[i], &w, i, 2, 0);
         write_index(argv[2], &w);
     }
-    json_decref(w.header);
+    json_free(w.header);
     free(w.data);
     return 0;
 }

@@ -3,7 +3,6 @@
 #include <qkv/qkv.h>
 #include <qkv/unstable/util.h>
 
-#include <jansson.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "json_values.h"
 #include "failing.h"
 #include "folder.h"
 #include "io/safetensors.h"
@@ -415,12 +415,11 @@ static void copy_golden(const char *name)
 /* Sets a key of a JSON file in the folder; a NULL value removes it. */
 static void set_key(const char *file, const char *key, const char *value)
 {
-    json_t *config = json_load_file(in_folder(file), 0, NULL);
-    if (!config) config = json_object();
-    if (value) json_object_set_new(config, key, json_loads(value, JSON_DECODE_ANY, NULL));
-    else json_object_del(config, key);
-    assert_int_equal(json_dump_file(config, in_folder(file), JSON_INDENT(2)), 0);
-    json_decref(config);
+    const qkv__json_value *config = json_read(in_folder(file));
+    if (!config) config = json_parse_text("{}");
+    json_edit(&config, key, value);
+    assert_int_equal(json_write(config, in_folder(file)), 0);
+    json_free(config);
 }
 
 /* CamemBERT and XLM-RoBERTa are RoBERTas by other names: what PyTorch says of those, all of it. */
@@ -721,14 +720,14 @@ static void only_what_is_said_is_written(void **state)
         char saved[80];
         snprintf(saved, sizeof saved, "%s", in_folder("saved"));
         assert_int_equal(qkv_model_save(m, saved, NULL), QKV_OK);
-        json_t *config = json_load_file(in_folder("saved/config.json"), 0, NULL);
+        const qkv__json_value *config = json_read(in_folder("saved/config.json"));
         assert_non_null(config);
         for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)
-            if (json_object_get(config, keys[k])) fail_msg("%s: \"%s\" is written", models[i], keys[k]);
-        const json_t *end = json_object_get(config, "eos_token_id");
-        assert_true(qkv_model_get_info(m)->n_ends > 1 ? json_array_size(end) == 2 : json_is_integer(end));
-        assert_int_equal(json_object_get(config, "decoder_start_token_id") != NULL, i == 1);
-        json_decref(config);
+            if (qkv__json_get(config, keys[k])) fail_msg("%s: \"%s\" is written", models[i], keys[k]);
+        const qkv__json_value *end = qkv__json_get(config, "eos_token_id");
+        assert_true(qkv_model_get_info(m)->n_ends > 1 ? qkv__json_size(end) == 2 : qkv__json_is_int(end));
+        assert_int_equal(qkv__json_get(config, "decoder_start_token_id") != NULL, i == 1);
+        json_free(config);
         qkv_model_free(m);
     }
 }
@@ -739,17 +738,17 @@ static void labels_are_written_both_ways(void **state)
     (void)state;
     qkv_model *m = load(golden_folder("roberta_classify"));
     assert_int_equal(qkv_model_save(m, folder, NULL), QKV_OK);
-    json_t *config = json_load_file(in_folder("config.json"), 0, NULL);
-    const json_t *labels = json_object_get(config, "id2label"), *ids = json_object_get(config, "label2id");
+    const qkv__json_value *config = json_read(in_folder("config.json"));
+    const qkv__json_value *labels = qkv__json_get(config, "id2label"), *ids = qkv__json_get(config, "label2id");
     int n = 0;
     for (const char *label; (label = qkv_model_label(m, n)); n++) {
         char key[16];
         snprintf(key, sizeof key, "%d", n);
-        assert_string_equal(json_string_value(json_object_get(labels, key)), label);
-        assert_int_equal(json_integer_value(json_object_get(ids, label)), n);
+        assert_string_equal(qkv__json_text(qkv__json_get(labels, key)), label);
+        assert_int_equal(qkv__json_int(qkv__json_get(ids, label)), n);
     }
-    assert_true(n == 3 && json_object_size(labels) == 3 && json_object_size(ids) == 3);
-    json_decref(config);
+    assert_true(n == 3 && qkv__json_size(labels) == 3 && qkv__json_size(ids) == 3);
+    json_free(config);
     qkv_model_free(m);
 }
 
@@ -1526,17 +1525,17 @@ static void any_file_call_may_fail(void **state)
 static void stories(void **state)
 {
     (void)state;
-    json_t *said = json_load_file(STORIES "/reference_logits.json", 0, NULL);
+    const qkv__json_value *said = json_read(STORIES "/reference_logits.json");
     if (!said) {
         print_message("skipped: there is no " STORIES "\n");
         skip();
     }
     qkv_model *m = load(STORIES);
-    const json_t *ids = json_object_get(said, "ids"), *logits = json_object_get(said, "logits");
-    int64_t length = (int64_t)json_array_size(ids);
+    const qkv__json_value *ids = qkv__json_get(said, "ids"), *logits = qkv__json_get(said, "logits");
+    int64_t length = (int64_t)qkv__json_size(ids);
     int32_t given[64];
     assert_true(length > 1 && length <= 64);
-    for (int64_t i = 0; i < length; i++) given[i] = (int32_t)json_integer_value(json_array_get(ids, (size_t)i));
+    for (int64_t i = 0; i < length; i++) given[i] = (int32_t)qkv__json_int(qkv__json_at(ids, (size_t)i));
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
     const qkv_transformer *x = qkv_model_transformer(m);
     qkv_tensor *got = qkv_transformer_logits(x, qkv_transformer_decode(x, t, given, 1, length, NULL, NULL, NULL));
@@ -1544,15 +1543,15 @@ static void stories(void **state)
     double worst = 0;
     for (int64_t i = 0; i < length; i++)
         for (int64_t k = 0; k < size; k++) {
-            const json_t *row = json_array_get(logits, (size_t)i);
-            double expected = json_number_value(json_array_get(row, (size_t)k));
+            const qkv__json_value *row = qkv__json_at(logits, (size_t)i);
+            double expected = qkv__json_number(qkv__json_at(row, (size_t)k));
             worst = fmax(worst, fabs(expected - (double)qkv_tensor_data(got)[i * size + k]));
         }
     if (!(worst <= 1e-4)) fail_msg("logits differ by %g", worst);
     print_message("logits of stories260K differ by %.3g at most\n", worst);
     qkv_tape_free(t);
     qkv_model_free(m);
-    json_decref(said);
+    json_free(said);
 }
 
 /* The tokenizer's file goes along, since it cannot be written anew. */

@@ -3,7 +3,6 @@
 #include <qkv/unstable/util.h>
 #include "serve/serve.h"
 
-#include <jansson.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "json_values.h"
 #include "folder.h"
 #include "http_client.h"
 
@@ -22,44 +22,70 @@ enum { VOCABULARY = 23, FIRST_CODE = 20 };
 
 /* ---- models with a tokenizer: the golden ones know ids alone ---- */
 
+static void put_special(qkv__json_writer *w, const char *spelling, int id)
+{
+    static const char *const flags[] = { "single_word", "lstrip", "rstrip", "normalized" };
+    qkv__json_open_object(w, NULL);
+    qkv__json_put_int(w, "id", id);
+    qkv__json_put_text(w, "content", spelling);
+    for (int i = 0; i < 4; i++) qkv__json_put_bool(w, flags[i], false);
+    qkv__json_put_bool(w, "special", true);
+    qkv__json_close(w);
+}
+
+#define ITEM(type, id) "{\"" type "\":{\"id\":\"" id "\",\"type_id\":0}}"
+
 /* Token i is the word "ti", but for four, and for codes from FIRST_CODE on. `after`: the first code stands behind </s> around a
  * text; else the file says nothing of frames. */
 static void write_tokenizer(const char *const codes[3], bool after)
 {
     static const char *const names[] = { "<s>", "<pad>", "</s>", "<unk>" };
-    json_t *words = json_object(), *added = json_array(), *frame = json_null();
-    for (int i = 0; i < VOCABULARY; i++) {
-        char word[16];
-        bool is_code = i >= FIRST_CODE && codes[i - FIRST_CODE], is_special = i < 4 || is_code;
-        snprintf(word, sizeof word, "t%d", i);
-        const char *spelling = i < 4 ? names[i] : is_code ? codes[i - FIRST_CODE] : word;
-        json_object_set_new(words, spelling, json_integer(i));
-        if (is_special)
-            json_array_append_new(added, json_pack("{si,ss,sb,sb,sb,sb,sb}", "id", i, "content", spelling, "single_word", 0,
-                                                   "lstrip", 0, "rstrip", 0, "normalized", 0, "special", 1));
+    qkv__json_writer w = { 0 };
+    qkv__json_open_object(&w, NULL);
+    for (int in_vocabulary = 0; in_vocabulary < 2; in_vocabulary++) {
+        if (in_vocabulary) {
+            qkv__json_open_object(&w, "model");
+            qkv__json_put_text(&w, "type", "WordLevel");
+            qkv__json_put_text(&w, "unk_token", "<unk>");
+            qkv__json_open_object(&w, "vocab");
+        } else qkv__json_open_array(&w, "added_tokens");
+        for (int i = 0; i < VOCABULARY; i++) {
+            char word[16];
+            bool is_code = i >= FIRST_CODE && codes[i - FIRST_CODE], is_special = i < 4 || is_code;
+            snprintf(word, sizeof word, "t%d", i);
+            const char *spelling = i < 4 ? names[i] : is_code ? codes[i - FIRST_CODE] : word;
+            if (in_vocabulary) qkv__json_put_int(&w, spelling, i);
+            else if (is_special) put_special(&w, spelling, i);
+        }
+        qkv__json_close(&w);
     }
+    qkv__json_close(&w);
+    static const char pre[] = "{\"type\":\"WhitespaceSplit\"}";
+    qkv__json_put_raw(&w, "pre_tokenizer", pre, strlen(pre));
+    char frame[1024] = "null";
     if (after)
-        frame = json_pack(
-            "{ss,s[{s{ss,si}},{s{ss,si}},{s{ss,si}}],s[{s{ss,si}},{s{ss,si}}],s{s{ss,s[i],s[s]},s{ss,s[i],s[s]}}}", "type",
-            "TemplateProcessing", "single", "Sequence", "id", "A", "type_id", 0, "SpecialToken", "id", "</s>", "type_id", 0,
-            "SpecialToken", "id", codes[0], "type_id", 0, "pair", "Sequence", "id", "A", "type_id", 0, "Sequence", "id", "B",
-            "type_id", 0, "special_tokens", "</s>", "id", "</s>", "ids", 2, "tokens", "</s>", codes[0], "id", codes[0], "ids",
-            FIRST_CODE, "tokens", codes[0]);
-    assert_non_null(frame);
-    json_t *all = json_pack("{ss,so,sn,s{ss},so,sn,s{ss,ss,so}}", "version", "1.0", "added_tokens", added, "normalizer",
-                            "pre_tokenizer", "type", "WhitespaceSplit", "post_processor", frame, "decoder", "model", "type",
-                            "WordLevel", "unk_token", "<unk>", "vocab", words);
-    assert_non_null(all);
-    assert_int_equal(json_dump_file(all, in_folder("tokenizer.json"), 0), 0);
-    json_decref(all);
+        snprintf(
+            frame, sizeof frame,
+            "{\"type\":\"TemplateProcessing\",\"single\":[" ITEM("Sequence", "A") "," ITEM("SpecialToken", "</s>") "," ITEM(
+                "SpecialToken",
+                "%s") "],\"pair\":[" ITEM("Sequence",
+                                          "A") "," ITEM("Sequence",
+                                                        "B") "],"
+                                                             "\"special_tokens\":{\"</s>\":{\"id\":\"</"
+                                                             "s>\",\"ids\":[2],\"tokens\":[\"</s>\"]},"
+                                                             "\"%s\":{\"id\":\"%s\",\"ids\":[%d],\"tokens\":[\"%s\"]}}}",
+            codes[0], codes[0], codes[0], FIRST_CODE, codes[0]);
+    qkv__json_put_raw(&w, "post_processor", frame, strlen(frame));
+    qkv__json_close(&w);
+    assert_int_equal(qkv__json_save(&w, in_folder("tokenizer.json")), QKV_OK);
 }
 
-static void set_key(const char *key, json_t *value)
+static void set_key(const char *key, const char *value)
 {
-    json_t *config = json_load_file(in_folder("config.json"), 0, NULL);
-    json_object_set_new(config, key, value);
-    assert_int_equal(json_dump_file(config, in_folder("config.json"), 0), 0);
-    json_decref(config);
+    const qkv__json_value *config = json_read(in_folder("config.json"));
+    json_edit(&config, key, value);
+    assert_int_equal(json_write(config, in_folder("config.json")), 0);
+    json_free(config);
 }
 
 static qkv_model *golden_with(const char *name, const char *const codes[3], bool after, int start)
@@ -69,7 +95,9 @@ static qkv_model *golden_with(const char *name, const char *const codes[3], bool
              folder, folder);
     assert_int_equal(system(command), 0);
     write_tokenizer(codes, after);
-    if (start) set_key("decoder_start_token_id", json_integer(start));
+    char number[16];
+    snprintf(number, sizeof number, "%d", start);
+    if (start) set_key("decoder_start_token_id", number);
     qkv_model *m = qkv_model_load(folder, NULL);
     if (!m) fail_msg("%s: %s", name, qkv_error());
     return m;
@@ -326,10 +354,10 @@ static void served_by_code(void **state)
         snprintf(body, sizeof body, "{\"q\":\"t5 t6\",\"source_lang\":\"%s\",\"target_lang\":\"%s\"}", pairs[i][0],
                  pairs[i][1]);
         reply r = post(qkv_server_port(s), "/translate", body);
-        json_t *x = json_loads(r.body, 0, NULL);
+        const qkv__json_value *x = json_parse_text(r.body);
         if (r.status != 200) fail_msg("%d: %s", r.status, r.body);
-        assert_string_equal(json_string_value(json_object_get(x, "translatedText")), wanted);
-        json_decref(x);
+        assert_string_equal(qkv__json_text(qkv__json_get(x, "translatedText")), wanted);
+        json_free(x);
         free_reply(&r);
         free(wanted);
     }
@@ -342,10 +370,10 @@ static void served_by_code(void **state)
     };
     for (int i = 0; i < 2; i++) {
         reply r = post(qkv_server_port(s), "/translate", alike[i]);
-        json_t *x = json_loads(r.body, 0, NULL);
+        const qkv__json_value *x = json_parse_text(r.body);
         if (r.status != 200) fail_msg("%d: %s", r.status, r.body);
-        assert_string_equal(json_string_value(json_object_get(x, "translatedText")), by_own);
-        json_decref(x);
+        assert_string_equal(qkv__json_text(qkv__json_get(x, "translatedText")), by_own);
+        json_free(x);
         free_reply(&r);
     }
     free(by_own);
@@ -367,6 +395,14 @@ static void served_by_code(void **state)
     qkv_model_free(m);
 }
 
+static void write_text(const char *name, const char *text)
+{
+    FILE *f = fopen(in_folder(name), "w");
+    assert_non_null(f);
+    fputs(text, f);
+    fclose(f);
+}
+
 /* M2M-100's files: SentencePiece cuts, vocab.json numbers, the codes come behind it. */
 static void files_of_m2m(void **state)
 {
@@ -377,21 +413,16 @@ static void files_of_m2m(void **state)
     snprintf(command, sizeof command,
              "rm %s/tokenizer.json && cp '" QKV_GOLDEN "/spm_unigram.model' %s/sentencepiece.bpe.model", folder, folder);
     assert_int_equal(system(command), 0);
-    json_t *vocab = json_pack("{si,si,si,si,si}", "<s>", 0, "<pad>", 1, "</s>", 2, "<unk>", 3, "\xE2\x96\x81the", 4);
-    assert_int_equal(json_dump_file(vocab, in_folder("vocab.json"), 0), 0);
-    json_t *map = json_pack("{s[ss]}", "additional_special_tokens", "__en__", "__de__");
-    assert_int_equal(json_dump_file(map, in_folder("special_tokens_map.json"), 0), 0);
+    write_text("vocab.json", "{\"<s>\":0,\"<pad>\":1,\"</s>\":2,\"<unk>\":3,\"\xE2\x96\x81the\":4}");
+    write_text("special_tokens_map.json", "{\"additional_special_tokens\":[\"__en__\",\"__de__\"]}");
     qkv_tokenizer *source = NULL, *target = NULL;
     assert_int_equal(qkv_tokenizers_load(folder, &source, &target), QKV_OK);
     assert_int_equal(qkv_tokenizer_vocab_size(source), 7);
     assert_int_equal(qkv_tokenizer_id(source, "__de__"), 6);
     assert_true(qkv_tokenizer_is_special(source, 6));
     qkv_tokenizer_free(source);
-    json_object_set_new(map, "additional_special_tokens", json_pack("[s]", "the"));
-    assert_int_equal(json_dump_file(map, in_folder("special_tokens_map.json"), 0), 0);
+    write_text("special_tokens_map.json", "{\"additional_special_tokens\":[\"the\"]}");
     assert_int_equal(qkv_tokenizers_load(folder, &source, &target), QKV_FORMAT);
-    json_decref(vocab);
-    json_decref(map);
 }
 
 int main(void)

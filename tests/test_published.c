@@ -3,7 +3,6 @@
 #include <qkv/unstable/util.h>
 #include "report/attention.h"
 
-#include <jansson.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,6 +15,7 @@
 
 #include <cmocka.h>
 
+#include "json_values.h"
 #include "failing.h"
 #include "folder.h"
 #include "io/safetensors.h"
@@ -54,72 +54,84 @@ static int id_of(const vocabulary *v, const char *name)
     return atoi(name + 1);
 }
 
-static json_t *template_of(const char *items)
+/* The items of a frame, "<s> A </s>:1": a list, or with `specials` an object of its special tokens. */
+static void put_frame(qkv__json_writer *w, const char *key, const char *items, const vocabulary *v, bool specials)
 {
-    json_t *list = json_array();
     char copy[128];
     strcpy(copy, items);
+    if (specials) qkv__json_open_object(w, key);
+    else qkv__json_open_array(w, key);
     for (char *item = strtok(copy, " "); item; item = strtok(NULL, " ")) {
         char *colon = strchr(item, ':');
         int type = colon ? atoi(colon + 1) : 0;
         if (colon) *colon = '\0';
         bool is_text = !strcmp(item, "A") || !strcmp(item, "B");
-        json_array_append_new(list,
-                              json_pack("{s{ss,si}}", is_text ? "Sequence" : "SpecialToken", "id", item, "type_id", type));
+        if (specials && (is_text || strstr(items, item) != items + (item - copy))) continue; /* each once */
+        qkv__json_open_object(w, specials ? item : NULL);
+        if (!specials) qkv__json_open_object(w, is_text ? "Sequence" : "SpecialToken");
+        qkv__json_put_text(w, "id", item);
+        if (specials) {
+            char rest[64];
+            snprintf(rest, sizeof rest, "[%d]", id_of(v, item));
+            qkv__json_put_raw(w, "ids", rest, strlen(rest));
+            qkv__json_open_array(w, "tokens");
+            qkv__json_put_text(w, NULL, item);
+        } else qkv__json_put_int(w, "type_id", type);
+        qkv__json_close(w);
+        qkv__json_close(w);
     }
-    return list;
+    qkv__json_close(w);
 }
 
-static void add_specials(const char *items, const vocabulary *v, json_t *specials)
+static void put_parsed(qkv__json_writer *w, const char *key, const char *json)
 {
-    char copy[128];
-    strcpy(copy, items);
-    for (char *item = strtok(copy, " "); item; item = strtok(NULL, " ")) {
-        if (strchr(item, ':')) *strchr(item, ':') = '\0';
-        json_object_set_new(specials, item, json_pack("{ss,s[i],s[s]}", "id", item, "ids", id_of(v, item), "tokens", item));
-    }
+    if (!json) json = "null";
+    qkv__json_put_raw(w, key, json, strlen(json));
 }
-
-static json_t *processor_of(const vocabulary *v)
-{
-    if (!v->single) return json_null();
-    json_t *specials = json_object();
-    add_specials(v->pair, v, specials);
-    json_object_del(specials, "A");
-    json_object_del(specials, "B");
-    return json_pack("{ss,so,so,so}", "type", "TemplateProcessing", "single", template_of(v->single), "pair",
-                     template_of(v->pair), "special_tokens", specials);
-}
-
-static json_t *parsed(const char *text) { return text ? json_loads(text, 0, NULL) : json_null(); }
 
 static void write_tokenizer(const vocabulary *v)
 {
-    json_t *words = json_object(), *added = json_array();
-    for (int i = 0; i < VOCABULARY; i++) {
-        char word[8];
-        snprintf(word, sizeof word, "t%d", i);
-        json_object_set_new(words, word, json_integer(i));
-    }
+    static const char *const flags[] = { "single_word", "lstrip", "rstrip", "normalized", "special" };
+    qkv__json_writer w = { 0 };
+    const char *unknown = "t0";
+    qkv__json_open_object(&w, NULL);
+    qkv__json_open_array(&w, "added_tokens");
     for (int i = 0; i < 8 && v->names[i]; i++) {
-        char word[8];
-        snprintf(word, sizeof word, "t%d", v->ids[i]);
-        json_object_del(words, word);
-        json_object_set_new(words, v->names[i], json_integer(v->ids[i]));
-        bool special = v->names[i][0] == '<' || v->names[i][0] == '[';
-        if (!special || !strncmp(v->names[i], "<0x", 3)) continue;
-        json_array_append_new(added,
-                              json_pack("{si,ss,sb,sb,sb,sb,sb}", "id", v->ids[i], "content", v->names[i], "single_word", 0,
-                                        "lstrip", !strcmp(v->names[i], "<mask>"), "rstrip", 0, "normalized", 0, "special", 1));
+        const char *name = v->names[i];
+        if (!strcmp(name, "[UNK]") || !strcmp(name, "<unk>")) unknown = name;
+        if ((name[0] != '<' && name[0] != '[') || !strncmp(name, "<0x", 3)) continue;
+        qkv__json_open_object(&w, NULL);
+        qkv__json_put_int(&w, "id", v->ids[i]);
+        qkv__json_put_text(&w, "content", name);
+        for (int k = 0; k < 5; k++) qkv__json_put_bool(&w, flags[k], k == 4 || (k == 1 && !strcmp(name, "<mask>")));
+        qkv__json_close(&w);
     }
-    const char *unknown = json_object_get(words, "[UNK]") ? "[UNK]" : json_object_get(words, "<unk>") ? "<unk>" : "t0";
-    json_t *all = json_pack("{ss,so,so,s{ss},so,so,s{ss,ss,so}}", "version", "1.0", "added_tokens", added, "normalizer",
-                            parsed(v->normalizer), "pre_tokenizer", "type", "WhitespaceSplit", "post_processor",
-                            processor_of(v), "decoder", parsed(v->decoder), "model", "type", "WordLevel", "unk_token", unknown,
-                            "vocab", words);
-    assert_non_null(all);
-    assert_int_equal(json_dump_file(all, in_folder("tokenizer.json"), 0), 0);
-    json_decref(all);
+    qkv__json_close(&w);
+    put_parsed(&w, "normalizer", v->normalizer);
+    put_parsed(&w, "pre_tokenizer", "{\"type\":\"WhitespaceSplit\"}");
+    if (v->single) {
+        qkv__json_open_object(&w, "post_processor");
+        qkv__json_put_text(&w, "type", "TemplateProcessing");
+        put_frame(&w, "single", v->single, v, false);
+        put_frame(&w, "pair", v->pair, v, false);
+        put_frame(&w, "special_tokens", v->pair, v, true);
+        qkv__json_close(&w);
+    } else put_parsed(&w, "post_processor", NULL);
+    put_parsed(&w, "decoder", v->decoder);
+    qkv__json_open_object(&w, "model");
+    qkv__json_put_text(&w, "type", "WordLevel");
+    qkv__json_put_text(&w, "unk_token", unknown);
+    qkv__json_open_object(&w, "vocab");
+    for (int i = 0; i < VOCABULARY; i++) {
+        char word[16];
+        bool is_named = false;
+        for (int k = 0; k < 8 && v->names[k]; k++) is_named = is_named || v->ids[k] == i;
+        snprintf(word, sizeof word, "t%d", i);
+        if (!is_named) qkv__json_put_int(&w, word, i);
+    }
+    for (int i = 0; i < 8 && v->names[i]; i++) qkv__json_put_int(&w, v->names[i], v->ids[i]);
+    for (int i = 0; i < 3; i++) qkv__json_close(&w);
+    assert_int_equal(qkv__json_save(&w, in_folder("tokenizer.json")), QKV_OK);
 }
 
 static void copy_golden(const char *name)
@@ -148,10 +160,10 @@ static qkv_model *golden_with(const char *name, const vocabulary *v)
 
 static void set_key(const char *file, const char *key, const char *value)
 {
-    json_t *config = json_load_file(in_folder(file), 0, NULL);
-    json_object_set_new(config, key, json_loads(value, JSON_DECODE_ANY, NULL));
-    assert_int_equal(json_dump_file(config, in_folder(file), 0), 0);
-    json_decref(config);
+    const qkv__json_value *config = json_read(in_folder(file));
+    json_edit(&config, key, value);
+    assert_int_equal(json_write(config, in_folder(file)), 0);
+    json_free(config);
 }
 
 /* ---- what stands around texts ---- */

@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "json_values.h"
 #include "failing.h"
 #include "lcg.h"
 #include "token/tokenizer.h"
@@ -13,7 +14,6 @@
 #include <qkv/unstable/util.h>
 #include "term/read_text.h"
 
-#include <jansson.h>
 #include <pthread.h>
 #include <string.h>
 #include <zlib.h>
@@ -232,56 +232,59 @@ static void check_round_trip(const qkv_tokenizer *t, const char *text, size_t le
     qkv_buffer_free(&out);
 }
 
-static void check_ids(const qkv_tokenizer *t, const char *text, size_t length, const json_t *wanted, qkv_ids *ids,
+static void check_ids(const qkv_tokenizer *t, const char *text, size_t length, const qkv__json_value *wanted, qkv_ids *ids,
                       const char *name)
 {
     assert_int_equal(qkv_tokenizer_encode(t, text, length, &(qkv_encode_opts){ .specials = 1 }, ids), QKV_OK);
-    bool same = ids->n == json_array_size(wanted);
-    for (size_t i = 0; same && i < ids->n; i++) same = ids->ids[i] == json_integer_value(json_array_get(wanted, i));
+    bool same = ids->n == qkv__json_size(wanted);
+    for (size_t i = 0; same && i < ids->n; i++) same = ids->ids[i] == qkv__json_int(qkv__json_at(wanted, i));
     if (!same) fail_msg("%s: other ids for \"%.*s\"", name, (int)length, text);
 }
 
-static json_t *load_json(const char *name)
+static const qkv__json_value *load_json(const char *name)
 {
-    json_t *json = json_load_file(name, 0, NULL);
+    const qkv__json_value *json = json_read(name);
     assert_non_null(json);
     return json;
 }
 
 /* Every line of text.txt, and the whole of it. */
-static void compare(const qkv_tokenizer *t, const json_t *golden, const char *name, bool round_trip)
+static void compare(const qkv_tokenizer *t, const qkv__json_value *golden, const char *name, bool round_trip)
 {
     size_t size, n = 0;
     char *text = get_file(GOLDEN("text.txt"), &size);
-    const json_t *lines = json_object_get(golden, "lines");
+    const qkv__json_value *lines = qkv__json_get(golden, "lines");
     qkv_ids ids = { 0 };
     for (const char *line = text; line < text + size; line = strchr(line, '\n') + 1, n++) {
         size_t length = (size_t)(strchr(line, '\n') - line);
-        check_ids(t, line, length, json_array_get(lines, n), &ids, name);
+        check_ids(t, line, length, qkv__json_at(lines, n), &ids, name);
         if (round_trip) check_round_trip(t, line, length, &ids);
     }
-    assert_int_equal(n, json_array_size(lines));
+    assert_int_equal(n, qkv__json_size(lines));
     assert_true(n > 20);
-    check_ids(t, text, size, json_object_get(golden, "whole"), &ids, name);
+    check_ids(t, text, size, qkv__json_get(golden, "whole"), &ids, name);
     if (round_trip) check_round_trip(t, text, size, &ids);
     qkv_ids_free(&ids);
     free(text);
 }
 
-static void add_token(json_t *top, const char *content, int id)
+static void add_token(const qkv__json_value **top, const char *content, int id)
 {
-    json_array_append_new(json_object_get(top, "added_tokens"),
-                          json_pack("{s:i, s:s, s:b, s:b, s:b, s:b, s:b}", "id", id, "content", content, "single_word", 0,
-                                    "lstrip", 0, "rstrip", 0, "normalized", 0, "special", 0));
+    char place[32], token[256];
+    snprintf(place, sizeof place, "added_tokens/%zu", qkv__json_size(qkv__json_get(*top, "added_tokens")));
+    snprintf(token, sizeof token,
+             "{\"id\":%d,\"content\":\"%s\",\"single_word\":false,\"lstrip\":false,\"rstrip\":false,\"normalized\":false,"
+             "\"special\":false}",
+             id, content);
+    json_edit(top, place, token);
 }
 
 /* The changes of golden/make_text.js. */
-static void change(json_t *top, const char *variant)
+static void change(const qkv__json_value **top, const char *variant)
 {
-    json_t *cutting = json_object_get(top, "pre_tokenizer");
-    int n = (int)json_object_size(json_object_get(json_object_get(top, "model"), "vocab"));
-    if (!strcmp(variant, "prefix_space")) json_object_set_new(cutting, "add_prefix_space", json_true());
-    if (!strcmp(variant, "whole_text")) json_object_set_new(cutting, "use_regex", json_false());
+    int n = (int)qkv__json_size(qkv__json_get(qkv__json_get(*top, "model"), "vocab"));
+    if (!strcmp(variant, "prefix_space")) json_edit(top, "pre_tokenizer/add_prefix_space", "true");
+    if (!strcmp(variant, "whole_text")) json_edit(top, "pre_tokenizer/use_regex", "false");
     if (strcmp(variant, "added")) return;
     add_token(top, "小明", n);
     add_token(top, "mat", n + 1);
@@ -293,21 +296,21 @@ static void same_ids_as_hugging_face(void **state)
 {
     (void)state;
     static const char *const variants[] = { "plain", "prefix_space", "whole_text", "added" };
-    json_t *golden = load_json(GOLDEN("text_ids.json"));
+    const qkv__json_value *golden = load_json(GOLDEN("text_ids.json"));
     for (int i = 0; i < 4; i++) {
-        json_t *top = load_json(GOLDEN("text_tokenizer.json"));
-        change(top, variants[i]);
-        assert_int_equal(json_dump_file(top, path, 0), 0);
+        const qkv__json_value *top = load_json(GOLDEN("text_tokenizer.json"));
+        change(&top, variants[i]);
+        assert_int_equal(json_write(top, path), 0);
         qkv_tokenizer *t = load(path);
-        compare(t, json_object_get(golden, variants[i]), variants[i], i != 1);
+        compare(t, qkv__json_get(golden, variants[i]), variants[i], i != 1);
         assert_int_equal(qkv_tokenizer_save(t, path), QKV_OK); /* and again from our own file */
         qkv_tokenizer_free(t);
         t = load(path);
-        compare(t, json_object_get(golden, variants[i]), variants[i], i != 1);
+        compare(t, qkv__json_get(golden, variants[i]), variants[i], i != 1);
         qkv_tokenizer_free(t);
-        json_decref(top);
+        json_free(top);
     }
-    json_decref(golden);
+    json_free(golden);
 }
 
 static void same_ids_with_gpt2(void **state)
@@ -318,10 +321,10 @@ static void same_ids_with_gpt2(void **state)
         skip();
     }
     qkv_tokenizer *t = load(GPT2);
-    json_t *golden = load_json(GOLDEN("text_gpt2_ids.json"));
+    const qkv__json_value *golden = load_json(GOLDEN("text_gpt2_ids.json"));
     assert_int_equal(qkv_tokenizer_vocab_size(t), 50257);
-    compare(t, json_object_get(golden, "plain"), "gpt2", true);
-    json_decref(golden);
+    compare(t, qkv__json_get(golden, "plain"), "gpt2", true);
+    json_free(golden);
     qkv_tokenizer_free(t);
 }
 
@@ -329,26 +332,34 @@ static void same_ids_with_gpt2(void **state)
 static void merges_as_pairs(void **state)
 {
     (void)state;
-    json_t *top = load_json(GOLDEN("text_tokenizer.json")), *golden = load_json(GOLDEN("text_ids.json"));
-    json_t *merges = json_object_get(json_object_get(top, "model"), "merges");
-    for (size_t i = 0; i < json_array_size(merges); i++) {
-        const char *both = json_string_value(json_array_get(merges, i)), *space = strchr(both, ' ');
-        json_array_set_new(merges, i, json_pack("[s%, s]", both, (size_t)(space - both), space + 1));
+    const qkv__json_value *top = load_json(GOLDEN("text_tokenizer.json")), *golden = load_json(GOLDEN("text_ids.json"));
+    const qkv__json_value *merges = qkv__json_get(qkv__json_get(top, "model"), "merges");
+    qkv__json_writer w = { 0 };
+    qkv__json_open_array(&w, NULL);
+    for (size_t i = 0; i < qkv__json_size(merges); i++) {
+        const char *both = qkv__json_text(qkv__json_at(merges, i)), *space = strchr(both, ' ');
+        qkv__json_open_array(&w, NULL);
+        qkv__json_put_string(&w, NULL, both, (size_t)(space - both));
+        qkv__json_put_text(&w, NULL, space + 1);
+        qkv__json_close(&w);
     }
-    assert_int_equal(json_dump_file(top, path, 0), 0);
+    qkv__json_close(&w);
+    json_edit(&top, "model/merges", w.text);
+    qkv__json_writer_free(&w);
+    assert_int_equal(json_write(top, path), 0);
     qkv_tokenizer *t = load(path);
-    compare(t, json_object_get(golden, "plain"), "pairs", true);
+    compare(t, qkv__json_get(golden, "plain"), "pairs", true);
     qkv_tokenizer_free(t);
-    json_decref(top);
-    json_decref(golden);
+    json_free(top);
+    json_free(golden);
 }
 
 static void prefix_space_spans(void **state)
 {
     (void)state;
-    json_t *top = load_json(GOLDEN("text_tokenizer.json"));
-    change(top, "prefix_space");
-    assert_int_equal(json_dump_file(top, path, 0), 0);
+    const qkv__json_value *top = load_json(GOLDEN("text_tokenizer.json"));
+    change(&top, "prefix_space");
+    assert_int_equal(json_write(top, path), 0);
     qkv_tokenizer *t = load(path);
     qkv_ids ids = { 0 };
     assert_int_equal(qkv_tokenizer_encode(t, "cat mat", 7, NULL, &ids), QKV_OK);
@@ -358,7 +369,7 @@ static void prefix_space_spans(void **state)
     assert_true(ids.spans[0].begin == 0 && ids.spans[0].end == 3 && ids.spans[1].begin == 3 && ids.spans[1].end == 7);
     qkv_ids_free(&ids);
     qkv_tokenizer_free(t);
-    json_decref(top);
+    json_free(top);
 }
 
 /* ---- encoding and decoding ---- */
@@ -1065,25 +1076,20 @@ static const struct {
     { "added", "surprise", "1", QKV_OK, "" },
 };
 
-static json_t *part(json_t *top, const char *at)
-{
-    if (!*at) return top;
-    if (!strcmp(at, "vocab")) return json_object_get(json_object_get(top, "model"), "vocab");
-    if (!strcmp(at, "added")) return json_array_get(json_object_get(top, "added_tokens"), 0);
-    return json_object_get(top, at);
-}
-
 static void hostile_values(void **state)
 {
     (void)state;
     const qkv__memory table = { failing_alloc, failing_release };
     for (size_t i = 0; i < sizeof hostile_rows / sizeof *hostile_rows; i++) {
-        json_t *top = load_json(GOLDEN("text_tokenizer.json")), *object = part(top, hostile_rows[i].at);
-        if (hostile_rows[i].json)
-            json_object_set_new(object, hostile_rows[i].key, json_loads(hostile_rows[i].json, JSON_DECODE_ANY, NULL));
-        else json_object_del(object, hostile_rows[i].key);
-        assert_int_equal(json_dump_file(top, path, 0), 0);
-        json_decref(top);
+        const qkv__json_value *top = load_json(GOLDEN("text_tokenizer.json"));
+        const char *at = hostile_rows[i].at;
+        if (!strcmp(at, "vocab")) at = "model/vocab";
+        if (!strcmp(at, "added")) at = "added_tokens/0";
+        char place[128];
+        snprintf(place, sizeof place, "%s%s%s", at, *at ? "/" : "", hostile_rows[i].key);
+        json_edit(&top, place, hostile_rows[i].json);
+        assert_int_equal(json_write(top, path), 0);
+        json_free(top);
         qkv__set_memory(&table);
         failing = (struct failing){ .fail_at = -1 };
         qkv_status status = load_path();
@@ -1134,13 +1140,15 @@ static void hostile_text(void **state)
 static void merges_cannot_make_special_tokens(void **state)
 {
     (void)state;
-    json_t *top = load_json(GOLDEN("text_tokenizer.json")), *model = json_object_get(top, "model");
-    json_object_set_new(json_object_get(model, "vocab"), "s>", json_integer(700));
-    json_array_append_new(json_object_get(model, "merges"), json_string("< s>"));
-    assert_int_equal(json_dump_file(top, path, 0), 0);
+    const qkv__json_value *top = load_json(GOLDEN("text_tokenizer.json"));
+    char place[64];
+    snprintf(place, sizeof place, "model/merges/%zu", qkv__json_size(qkv__json_get(qkv__json_get(top, "model"), "merges")));
+    json_edit(&top, "model/vocab/s>", "700");
+    json_edit(&top, place, "\"< s>\"");
+    assert_int_equal(json_write(top, path), 0);
     assert_int_equal(load_path(), QKV_UNSUPPORTED);
     assert_non_null(strstr(qkv_error(), "makes the special token \"<s>\""));
-    json_decref(top);
+    json_free(top);
 }
 
 /* ---- a failing machine ---- */

@@ -5,14 +5,13 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "json_values.h"
 #include "failing.h"
 #include "lcg.h"
 
 #include <qkv/qkv.h>
 #include <qkv/unstable/util.h>
 #include "report/tokens.h"
-
-#include <jansson.h>
 
 #define GOLDEN(name) QKV_GOLDEN "/" name
 
@@ -219,18 +218,18 @@ static qkv_tokenizer *load(const char *name)
     return t;
 }
 
-static json_t *load_json(const char *name)
+static const qkv__json_value *load_json(const char *name)
 {
-    json_t *json = json_load_file(name, 0, NULL);
+    const qkv__json_value *json = json_read(name);
     assert_non_null(json);
     return json;
 }
 
-static void check_ids(const qkv_tokenizer *t, const char *text, size_t length, const json_t *wanted, qkv_ids *ids)
+static void check_ids(const qkv_tokenizer *t, const char *text, size_t length, const qkv__json_value *wanted, qkv_ids *ids)
 {
     assert_int_equal(qkv_tokenizer_encode(t, text, length, &(qkv_encode_opts){ .specials = 1 }, ids), QKV_OK);
-    bool same = ids->n == json_array_size(wanted);
-    for (size_t i = 0; same && i < ids->n; i++) same = ids->ids[i] == json_integer_value(json_array_get(wanted, i));
+    bool same = ids->n == qkv__json_size(wanted);
+    for (size_t i = 0; same && i < ids->n; i++) same = ids->ids[i] == qkv__json_int(qkv__json_at(wanted, i));
     if (!same) fail_msg("other ids for \"%.*s\"", (int)length, text);
 }
 
@@ -242,18 +241,18 @@ static void check_text(const qkv_tokenizer *t, const qkv_ids *ids, int skip_spec
     qkv_buffer_free(&out);
 }
 
-static void compare(const qkv_tokenizer *t, const json_t *golden)
+static void compare(const qkv_tokenizer *t, const qkv__json_value *golden)
 {
     size_t size, n = 0;
     char *text = get_file(GOLDEN("text.txt"), &size);
-    const json_t *lines = json_object_get(golden, "lines");
+    const qkv__json_value *lines = qkv__json_get(golden, "lines");
     qkv_ids ids = { 0 };
     for (const char *line = text; line < text + size; line = strchr(line, '\n') + 1, n++)
-        check_ids(t, line, (size_t)(strchr(line, '\n') - line), json_array_get(lines, n), &ids);
+        check_ids(t, line, (size_t)(strchr(line, '\n') - line), qkv__json_at(lines, n), &ids);
     assert_int_equal(n, 27);
-    check_ids(t, text, size, json_object_get(golden, "whole"), &ids);
-    check_text(t, &ids, 0, json_string_value(json_object_get(golden, "decoded")));
-    check_text(t, &ids, 1, json_string_value(json_object_get(golden, "without_specials")));
+    check_ids(t, text, size, qkv__json_get(golden, "whole"), &ids);
+    check_text(t, &ids, 0, qkv__json_text(qkv__json_get(golden, "decoded")));
+    check_text(t, &ids, 1, qkv__json_text(qkv__json_get(golden, "without_specials")));
     qkv_ids_free(&ids);
     free(text);
 }
@@ -263,27 +262,27 @@ static void same_ids_as_hugging_face(void **state)
     (void)state;
     static const char *const names[] = { "words", "characters" };
     static const char *const files[] = { GOLDEN("text_words.json"), GOLDEN("text_characters.json") };
-    json_t *golden = load_json(GOLDEN("text_kinds_ids.json"));
+    const qkv__json_value *golden = load_json(GOLDEN("text_kinds_ids.json"));
     for (int i = 0; i < 2; i++) {
         qkv_tokenizer *t = load(files[i]);
         assert_int_equal(qkv_tokenizer_kind(t), QKV_TOKEN_WORDS + i);
-        compare(t, json_object_get(golden, names[i]));
+        compare(t, qkv__json_get(golden, names[i]));
         same_file(t, files[i]);
         qkv_tokenizer_free(t);
     }
-    json_decref(golden);
+    json_free(golden);
 }
 
 /* A tokenizer that learned the text in lower case knows all of it in capitals. */
 static void same_lower_case_as_hugging_face(void **state)
 {
     (void)state;
-    json_t *golden = load_json(GOLDEN("text_kinds_ids.json"));
-    const json_t *lower = json_object_get(golden, "lower");
-    assert_int_equal(json_array_size(lower), 15);
-    for (size_t i = 0; i < json_array_size(lower); i++) {
-        const char *text = json_string_value(json_array_get(json_array_get(lower, i), 0));
-        const char *wanted = json_string_value(json_array_get(json_array_get(lower, i), 1));
+    const qkv__json_value *golden = load_json(GOLDEN("text_kinds_ids.json"));
+    const qkv__json_value *lower = qkv__json_get(golden, "lower");
+    assert_int_equal(qkv__json_size(lower), 15);
+    for (size_t i = 0; i < qkv__json_size(lower); i++) {
+        const char *text = qkv__json_text(qkv__json_at(qkv__json_at(lower, i), 0));
+        const char *wanted = qkv__json_text(qkv__json_at(qkv__json_at(lower, i), 1));
         qkv_tokenizer *t = learn(QKV_TOKEN_WORDS, (const char *const[]){ wanted, NULL }, &all);
         qkv_ids ids = { 0 };
         assert_int_equal(qkv_tokenizer_encode(t, text, strlen(text), NULL, &ids), QKV_OK);
@@ -291,7 +290,7 @@ static void same_lower_case_as_hugging_face(void **state)
         qkv_ids_free(&ids);
         qkv_tokenizer_free(t);
     }
-    json_decref(golden);
+    json_free(golden);
 }
 
 /* ---- encoding and decoding ---- */
@@ -563,28 +562,20 @@ static const struct {
     { QKV_TOKEN_CHARACTERS, "", "post_processor", "{\"type\":\"TemplateProcessing\"}", QKV_FORMAT, "post_processor" },
 };
 
-static json_t *part(json_t *top, const char *at)
-{
-    if (!strcmp(at, "vocab")) return json_object_get(json_object_get(top, "model"), "vocab");
-    return *at ? json_object_get(top, at) : top;
-}
-
 static void hostile_values(void **state)
 {
     (void)state;
     const qkv__memory table = { failing_alloc, failing_release };
     for (size_t i = 0; i < sizeof hostile_rows / sizeof *hostile_rows; i++) {
-        json_t *top = load_json(hostile_rows[i].kind == QKV_TOKEN_WORDS ? GOLDEN("text_words.json")
-                                                                        : GOLDEN("text_characters.json"));
-        json_t *object = part(top, hostile_rows[i].at);
-        if (hostile_rows[i].json) {
-            json_t *value = json_loads(hostile_rows[i].json, JSON_DECODE_ANY, NULL);
-            assert_int_equal(json_object_set_new(object, hostile_rows[i].key, value), 0);
-        } else {
-            json_object_del(object, hostile_rows[i].key);
-        }
-        assert_int_equal(json_dump_file(top, path, 0), 0);
-        json_decref(top);
+        const qkv__json_value *top = load_json(hostile_rows[i].kind == QKV_TOKEN_WORDS ? GOLDEN("text_words.json")
+                                                                                       : GOLDEN("text_characters.json"));
+        const char *at = hostile_rows[i].at;
+        char place[128];
+        snprintf(place, sizeof place, "%s%s%s%s", !strcmp(at, "vocab") ? "model/" : "", at, *at ? "/" : "",
+                 hostile_rows[i].key);
+        json_edit(&top, place, hostile_rows[i].json);
+        assert_int_equal(json_write(top, path), 0);
+        json_free(top);
         qkv__set_memory(&table);
         failing = (struct failing){ .fail_at = -1 };
         qkv_status status = load_path();
@@ -600,13 +591,12 @@ static void hostile_values(void **state)
 static void files_come_back(void **state)
 {
     (void)state;
-    json_t *top = load_json(GOLDEN("text_words.json")), *model = json_object_get(top, "model");
-    json_t *vocab = json_object_get(model, "vocab");
-    json_object_set_new(model, "unk_token", json_string("[UNK]"));
-    json_object_set_new(vocab, "[UNK]", json_integer(160));
-    json_object_set_new(vocab, "\"\\\x01\xC5\x82", json_integer(161));
-    json_object_set_new(top, "added_tokens", json_loads(ADDED("10", "mat", ""), 0, NULL));
-    assert_int_equal(json_dump_file(top, path, 0), 0);
+    const qkv__json_value *top = load_json(GOLDEN("text_words.json"));
+    json_edit(&top, "model/unk_token", "\"[UNK]\"");
+    json_edit(&top, "model/vocab/[UNK]", "160");
+    json_edit(&top, "model/vocab/\"\\\x01\xC5\x82", "161");
+    json_edit(&top, "added_tokens", ADDED("10", "mat", ""));
+    assert_int_equal(json_write(top, path), 0);
     qkv_tokenizer *t = load(path);
     assert_int_equal(qkv_tokenizer_save(t, other_path), QKV_OK);
     qkv_tokenizer_free(t);
@@ -621,7 +611,7 @@ static void files_come_back(void **state)
     check_text(t, &ids, 0, "[UNK] \"\\\x01\xC5\x82 mat [UNK] [UNK]"); /* U+0142 spells a byte in a BPE alone */
     qkv_ids_free(&ids);
     qkv_tokenizer_free(t);
-    json_decref(top);
+    json_free(top);
 }
 
 /* ---- what is built on tokenizers ---- */
