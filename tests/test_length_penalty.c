@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "failing.h"
+#include "scores.h"
 #include "folder.h"
 
 enum { TEXTS = 40 };
@@ -264,7 +265,8 @@ static double bleu_of(const qkv_model *m, float alpha, const lines *references)
     const char *const *all[] = { references->at };
     qkv_bleu_score score;
     lines *l = lines_with(m, alpha);
-    assert_int_equal(qkv_bleu(l->at, all, 1, TEXTS, &(qkv_bleu_opts){ .tokenizer = QKV_SCORE_TOKENIZER_CHAR }, &score), QKV_OK);
+    assert_int_equal(bleu_of_strings(l->at, all, 1, TEXTS, &(qkv_bleu_opts){ .tokenizer = QKV_SCORE_TOKENIZER_CHAR }, &score),
+                     QKV_OK);
     free(l);
     return score.score;
 }

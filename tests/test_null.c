@@ -66,7 +66,13 @@ static double numbers[64];
 static size_t sizes[64];
 static uint8_t bytes[4096];
 static const char *const texts[] = { "a b", "b" };
-static const char *const *const references[] = { texts };
+static const qkv_str strings[] = { { "a", 1 } }, *const references[] = { strings };
+static struct {
+    qkv_class_scores *classes;
+    qkv_regression_score *regression;
+    qkv_bleu_score *bleu;
+    qkv_chrf_score *chrf;
+} results; /* used again and again */
 
 static qkv_status each_piece(void *data, const char *a, size_t n) { return (void)data, (void)a, (void)n, QKV_OK; }
 static qkv_status each_pair(void *data, const char *a, size_t n, const char *b, size_t m)
@@ -87,7 +93,10 @@ static qkv_status each_labelled(void *data, const qkv_labelled *x) { return (voi
 #define V_uint64_t 1
 #define V_const_char_P it.file
 #define V_const_char_Pconst_P texts
-#define V_const_char_Pconst_Pconst_P references
+#define V_const_qkv_str_Pconst_P references
+#ifndef V_const_qkv_str_P
+#define V_const_qkv_str_P strings
+#endif
 #define V_const_float_P floats
 #define V_const_int32_t_P ids
 #define V_const_int64_t_P (const int64_t[]){ 1, 1, 1, 1 }
@@ -153,10 +162,10 @@ static qkv_status each_labelled(void *data, const qkv_labelled *x) { return (voi
 #define V_qkv_attention_capture_P_P EMPTY(qkv_attention_capture)
 #define V_qkv_batch_P ZERO(qkv_batch)
 #define V_const_qkv_batch_P ZERO(qkv_batch)
-#define V_qkv_class_score_P ZERO(qkv_class_score)
-#define V_qkv_class_scores_P ZERO(qkv_class_scores)
-#define V_qkv_labels_score_P ZERO(qkv_labels_score)
-#define V_qkv_regression_score_P ZERO(qkv_regression_score)
+#define V_qkv_class_scores_P_P &results.classes
+#define V_qkv_regression_score_P_P &results.regression
+#define V_qkv_bleu_score_P_P &results.bleu
+#define V_qkv_chrf_score_P_P &results.chrf
 #define V_const_qkv_regression_score_P ZERO(qkv_regression_score)
 #define V_qkv_labelled_score_P ZERO(qkv_labelled_score)
 #define V_qkv_neighbour_P ZERO(qkv_neighbour)
@@ -173,8 +182,6 @@ static qkv_status each_labelled(void *data, const qkv_labelled *x) { return (voi
 #define V_const_qkv_training_watch_P ZERO(qkv_training_watch)
 #define V_const_qkv_bleu_score_P ZERO(qkv_bleu_score)
 #define V_const_qkv_chrf_score_P ZERO(qkv_chrf_score)
-#define V_qkv_bleu_score_P ZERO(qkv_bleu_score)
-#define V_qkv_chrf_score_P ZERO(qkv_chrf_score)
 #define V_qkv_corpus_read_P ZERO(qkv_corpus_read)
 #define V_qkv_filled_P ZERO(qkv_filled)
 #define V_const_qkv_filled_P ZERO(qkv_filled)

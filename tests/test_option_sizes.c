@@ -9,6 +9,8 @@
 
 #include <cmocka.h>
 
+#include "scores.h"
+
 /* The struct of a newer release: members behind ours. */
 #define NEWER(type)           \
     struct {                  \
@@ -22,7 +24,7 @@ static const char *const *const references[] = { two };
 static double bleu_of(const void *opts)
 {
     qkv_bleu_score score;
-    assert_int_equal(qkv_bleu(one, references, 1, 1, opts, &score), QKV_OK);
+    assert_int_equal(bleu_of_strings(one, references, 1, 1, opts, &score), QKV_OK);
     return score.score;
 }
 
@@ -88,7 +90,7 @@ static void newer_programs(void **state)
 
     bleu.more = tape.more = rotary.younger = 1;
     qkv_bleu_score score;
-    assert_int_equal(qkv_bleu(one, references, 1, 1, &bleu.options, &score), QKV_USAGE);
+    assert_int_equal(bleu_of_strings(one, references, 1, 1, &bleu.options, &score), QKV_USAGE);
     assert_non_null(strstr(qkv_error(), "bleu: an option is set that this libqkv (" QKV_VERSION_STRING ") does not know"));
     assert_null(qkv_tape_new(&tape.options));
     assert_int_equal(qkv_error_status(), QKV_USAGE);
@@ -104,7 +106,7 @@ static void sizes_that_no_struct_has(void **state)
     qkv_bleu_score score;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         const qkv_bleu_opts o = { .size = sizes[i] };
-        assert_int_equal(qkv_bleu(one, references, 1, 1, &o, &score), QKV_USAGE);
+        assert_int_equal(bleu_of_strings(one, references, 1, 1, &o, &score), QKV_USAGE);
         assert_non_null(strstr(qkv_error(), "QKV_OPTS()"));
     }
 }

@@ -7,6 +7,7 @@
 
 #include "json_values.h"
 #include "failing.h"
+#include "scores.h"
 #include "score/score_words.h"
 
 #include <qkv/qkv.h>
@@ -72,7 +73,7 @@ static const words_row golden_words[] = {
 
 static void number_words(qkv__score_words *w, const char *text, bool lowercase, int tokenizer, qkv__symbols *numbers)
 {
-    assert_int_equal(qkv__score_words_read(w, text, lowercase, (qkv__place){ "text", 1 }), QKV_OK);
+    assert_int_equal(qkv__score_words_read(w, qkv_cstr(text), lowercase, (qkv__place){ "text", 1 }), QKV_OK);
     assert_int_equal(qkv__score_words_tokenize(w, (qkv_score_tokenizer)tokenizer), QKV_OK);
     assert_int_equal(qkv__score_words_number(w, numbers), QKV_OK);
 }
@@ -133,7 +134,7 @@ static qkv_bleu_score bleu_of(const char *hypothesis, const char *reference, qkv
 {
     qkv_bleu_score s;
     const char *const *references = &reference;
-    assert_int_equal(qkv_bleu(&hypothesis, &references, 1, 1, &opts, &s), QKV_OK);
+    assert_int_equal(bleu_of_strings(&hypothesis, &references, 1, 1, &opts, &s), QKV_OK);
     return s;
 }
 
@@ -141,7 +142,7 @@ static qkv_chrf_score chrf_of(const char *hypothesis, const char *reference, qkv
 {
     qkv_chrf_score s;
     const char *const *references = &reference;
-    assert_int_equal(qkv_chrf(&hypothesis, &references, 1, 1, &opts, &s), QKV_OK);
+    assert_int_equal(chrf_of_strings(&hypothesis, &references, 1, 1, &opts, &s), QKV_OK);
     return s;
 }
 
@@ -201,7 +202,7 @@ static void an_empty_line_counts(void **state)
     (void)state;
     const char *hypotheses[] = { "a b c d e", "" }, *references[] = { "a b c d e", "f g h i j" }, *const *all = references;
     qkv_bleu_score s;
-    assert_int_equal(qkv_bleu(hypotheses, &all, 1, 2, NULL, &s), QKV_OK);
+    assert_int_equal(bleu_of_strings(hypotheses, &all, 1, 2, NULL, &s), QKV_OK);
     assert_int_equal(s.ref_length, 10);
     NEAR(s.score, 100 * exp(-1), 1e-12);
 }
@@ -231,8 +232,8 @@ static void the_first_of_equal_references(void **state)
     const char *hypotheses[] = { "xyz", "abc" }, *first[] = { "a", "abc" }, *second[] = { "abcdefgh", "abc" };
     const char *const *both[] = { first, second };
     qkv_chrf_score with_both, with_first;
-    assert_int_equal(qkv_chrf(hypotheses, both, 2, 2, NULL, &with_both), QKV_OK);
-    assert_int_equal(qkv_chrf(hypotheses, both, 1, 2, NULL, &with_first), QKV_OK);
+    assert_int_equal(chrf_of_strings(hypotheses, both, 2, 2, NULL, &with_both), QKV_OK);
+    assert_int_equal(chrf_of_strings(hypotheses, both, 1, 2, NULL, &with_first), QKV_OK);
     assert_int_equal(with_both.ref_totals[0], 4);
     NEAR(with_both.score, with_first.score, 0);
     assert_int_equal(strncmp(with_both.signature, "nrefs:2|", 8), 0);
@@ -273,7 +274,7 @@ static void check_scores(const score_row *row)
     const char *const *references[] = { row->references[0], row->references[1], row->references[2] };
     qkv_bleu_opts opts = { .tokenizer = (qkv_score_tokenizer)row->tokenizer, .lowercase = row->lowercase };
     qkv_bleu_score s;
-    assert_int_equal(qkv_bleu(row->hypotheses, references, row->n_references, row->n, &opts, &s), QKV_OK);
+    assert_int_equal(bleu_of_strings(row->hypotheses, references, row->n_references, row->n, &opts, &s), QKV_OK);
     assert_memory_equal(s.matches, row->matches, sizeof s.matches);
     assert_memory_equal(s.totals, row->totals, sizeof s.totals);
     assert_int_equal(s.hyp_length, row->hyp_length);
@@ -284,7 +285,7 @@ static void check_scores(const score_row *row)
     for (int i = 0; i < 2; i++) {
         qkv_chrf_opts chrf_opts = { .word_order = 2 * i, .lowercase = row->lowercase };
         qkv_chrf_score c;
-        assert_int_equal(qkv_chrf(row->hypotheses, references, row->n_references, row->n, &chrf_opts, &c), QKV_OK);
+        assert_int_equal(chrf_of_strings(row->hypotheses, references, row->n_references, row->n, &chrf_opts, &c), QKV_OK);
         NEAR(c.score, row->chrf[i], 1e-10);
     }
 }
@@ -301,25 +302,25 @@ static void scores_by_definition(void **state)
 static void wrong_arguments(void **state)
 {
     (void)state;
-    const char *good[] = { "a", "b" }, *bad[] = { "a", "b\xC3(" }, *missing[] = { "a", NULL };
+    const char *good[] = { "a", "b" }, *bad[] = { "a", "b\xC3(" };
     const char *const *refs = good, *const *bad_refs = bad, *const * many[QKV_SCORE_REFERENCES + 1] = { NULL };
     qkv_bleu_score s = { .score = 7 };
     qkv_chrf_score c = { .score = 7 };
-    assert_int_equal(qkv_bleu(good, &refs, 1, 0, NULL, &s), QKV_USAGE);
-    assert_int_equal(qkv_bleu(good, &refs, 0, 2, NULL, &s), QKV_USAGE);
-    assert_int_equal(qkv_bleu(NULL, &refs, 1, 2, NULL, &s), QKV_USAGE);
-    assert_int_equal(qkv_bleu(good, NULL, 1, 2, NULL, &s), QKV_USAGE);
-    assert_int_equal(qkv_bleu(good, many, 1, 2, NULL, &s), QKV_USAGE);
-    assert_int_equal(qkv_bleu(good, many, QKV_SCORE_REFERENCES + 1, 2, NULL, &s), QKV_LIMIT);
-    assert_int_equal(qkv_bleu(missing, &refs, 1, 2, NULL, &s), QKV_USAGE);
-    assert_int_equal(qkv_bleu(good, &refs, 1, 2, &(qkv_bleu_opts){ .tokenizer = (qkv_score_tokenizer)5 }, &s), QKV_USAGE);
-    assert_int_equal(qkv_chrf(good, &refs, 1, 2, &(qkv_chrf_opts){ .word_order = 3 }, &c), QKV_USAGE);
-    assert_int_equal(qkv_chrf(good, &refs, 1, 2, &(qkv_chrf_opts){ .word_order = -1 }, &c), QKV_USAGE);
-    assert_int_equal(qkv_bleu(bad, &refs, 1, 2, NULL, &s), QKV_FORMAT);
+    assert_int_equal(bleu_of_strings(good, &refs, 1, 0, NULL, &s), QKV_USAGE);
+    assert_int_equal(bleu_of_strings(good, &refs, 0, 2, NULL, &s), QKV_USAGE);
+    assert_int_equal(bleu_of_strings(NULL, &refs, 1, 2, NULL, &s), QKV_USAGE);
+    assert_int_equal(bleu_of_strings(good, NULL, 1, 2, NULL, &s), QKV_USAGE);
+    assert_int_equal(bleu_of_strings(good, many, 1, 2, NULL, &s), QKV_USAGE);
+    assert_int_equal(bleu_of_strings(good, many, QKV_SCORE_REFERENCES + 1, 2, NULL, &s), QKV_LIMIT);
+    assert_int_equal(bleu_of_strings(good, &refs, 1, 2, &(qkv_bleu_opts){ .tokenizer = (qkv_score_tokenizer)5 }, &s),
+                     QKV_USAGE);
+    assert_int_equal(chrf_of_strings(good, &refs, 1, 2, &(qkv_chrf_opts){ .word_order = 3 }, &c), QKV_USAGE);
+    assert_int_equal(chrf_of_strings(good, &refs, 1, 2, &(qkv_chrf_opts){ .word_order = -1 }, &c), QKV_USAGE);
+    assert_int_equal(bleu_of_strings(bad, &refs, 1, 2, NULL, &s), QKV_FORMAT);
     assert_string_equal(qkv_error(), "hypothesis 2: byte 2 is not UTF-8");
-    assert_int_equal(qkv_chrf(good, &bad_refs, 1, 2, NULL, &c), QKV_FORMAT);
+    assert_int_equal(chrf_of_strings(good, &bad_refs, 1, 2, NULL, &c), QKV_FORMAT);
     assert_string_equal(qkv_error(), "reference 2: byte 2 is not UTF-8");
-    assert_true(s.score == 7 && c.score == 7);
+    assert_true(s.score == 0 && c.score == 0);
 }
 
 static void a_text_may_be_long(void **state)
@@ -331,10 +332,10 @@ static void a_text_may_be_long(void **state)
     text[most + 1] = '\0';
     const char *hypothesis = text, *const *references = &hypothesis;
     qkv_bleu_score s;
-    assert_int_equal(qkv_bleu(&hypothesis, &references, 1, 1, NULL, &s), QKV_LIMIT);
+    assert_int_equal(bleu_of_strings(&hypothesis, &references, 1, 1, NULL, &s), QKV_LIMIT);
     text[1 << 20] = '\0'; /* a megabyte of one letter */
     qkv_bleu_opts opts = { .tokenizer = QKV_SCORE_TOKENIZER_CHAR };
-    assert_int_equal(qkv_bleu(&hypothesis, &references, 1, 1, &opts, &s), QKV_OK);
+    assert_int_equal(bleu_of_strings(&hypothesis, &references, 1, 1, &opts, &s), QKV_OK);
     assert_int_equal(s.matches[3], (1 << 20) - 3);
     NEAR(s.score, 100, 1e-12);
     free(text);
@@ -349,11 +350,12 @@ static qkv_status score_everything(void)
     qkv_status status = QKV_OK;
     for (int t = T13A; t <= NONE && !status; t++) {
         qkv_bleu_score s;
-        status = qkv_bleu(hypotheses, references, 2, 3, &(qkv_bleu_opts){ .tokenizer = (qkv_score_tokenizer)t, .lowercase = 1 },
-                          &s);
+        status = bleu_of_strings(hypotheses, references, 2, 3,
+                                 &(qkv_bleu_opts){ .tokenizer = (qkv_score_tokenizer)t, .lowercase = 1 }, &s);
     }
     qkv_chrf_score c;
-    return status ? status : qkv_chrf(hypotheses, references, 2, 3, &(qkv_chrf_opts){ .word_order = 2, .lowercase = 1 }, &c);
+    return status ? status
+                  : chrf_of_strings(hypotheses, references, 2, 3, &(qkv_chrf_opts){ .word_order = 2, .lowercase = 1 }, &c);
 }
 
 static void memory_runs_out(void **state)
@@ -416,14 +418,14 @@ static int check_row(const qkv__json_value *row, const char *const *hypotheses, 
         const qkv__json_value *wanted = qkv__json_get(row, bleus[i].key);
         qkv_bleu_score s;
         if (!wanted) continue;
-        assert_int_equal(qkv_bleu(hypotheses, &references, 1, n, &bleus[i].opts, &s), QKV_OK);
+        assert_int_equal(bleu_of_strings(hypotheses, &references, 1, n, &bleus[i].opts, &s), QKV_OK);
         NEAR(s.score, qkv__json_number(wanted), 1e-4);
         if (i == 0) check_details(qkv__json_get(row, "13a_detail"), &s);
         checked++;
     }
     for (int i = 0; i < 2; i++) {
         qkv_chrf_score s;
-        assert_int_equal(qkv_chrf(hypotheses, &references, 1, n, &(qkv_chrf_opts){ .word_order = 2 * i }, &s), QKV_OK);
+        assert_int_equal(chrf_of_strings(hypotheses, &references, 1, n, &(qkv_chrf_opts){ .word_order = 2 * i }, &s), QKV_OK);
         NEAR(s.score, qkv__json_number(qkv__json_get(row, i ? "chrf++" : "chrf")), 1e-4);
         checked++;
     }
@@ -463,33 +465,36 @@ static void classes_by_hand(void **state)
 {
     (void)state;
     const int64_t counts[] = { 5, 1, 0, 2, 3, 0, 1, 0, 0 }; /* nothing was said to be of the third class */
-    qkv_class_score each[3];
-    qkv_class_scores all;
-    assert_int_equal(qkv_score_classes(counts, 3, each, &all), QKV_OK);
-    assert_int_equal(all.right, 8);
-    assert_int_equal(all.texts, 12);
-    assert_true(all.accuracy == 8 / 12.0);
-    assert_true(each[0].precision == 5 / 8.0 && each[0].recall == 5 / 6.0 && each[0].f1 == 10 / 14.0 && each[0].texts == 6);
-    assert_true(each[1].precision == 3 / 4.0 && each[1].recall == 3 / 5.0 && each[1].f1 == 6 / 9.0 && each[1].texts == 5);
-    assert_true(each[2].precision == 0 && each[2].recall == 0 && each[2].f1 == 0 && each[2].texts == 1);
-    assert_true(fabs(all.macro_f1 - (10 / 14.0 + 6 / 9.0) / 3) < 1e-15);
+    qkv_class_scores *all = NULL;
+    assert_int_equal(qkv_score_classes(counts, 3, &all), QKV_OK);
+    const qkv_class_score *each = all->classes;
+    assert_int_equal(all->n_classes, 3);
+    assert_int_equal(all->correct, 8);
+    assert_int_equal(all->n, 12);
+    assert_true(all->accuracy == 8 / 12.0 && all->micro_f1 == all->accuracy);
+    assert_true(each[0].precision == 5 / 8.0 && each[0].recall == 5 / 6.0 && each[0].f1 == 10 / 14.0 && each[0].support == 6);
+    assert_true(each[1].precision == 3 / 4.0 && each[1].recall == 3 / 5.0 && each[1].f1 == 6 / 9.0 && each[1].support == 5);
+    assert_true(each[2].precision == 0 && each[2].recall == 0 && each[2].f1 == 0 && each[2].support == 1);
+    assert_true(fabs(all->macro_f1 - (10 / 14.0 + 6 / 9.0) / 3) < 1e-15);
     const int64_t none[4] = { 0 };
-    assert_int_equal(qkv_score_classes(none, 2, NULL, &all), QKV_OK);
-    assert_true(all.accuracy == 0 && all.macro_f1 == 0 && all.texts == 0);
+    assert_int_equal(qkv_score_classes(none, 2, &all), QKV_OK);
+    assert_true(all->accuracy == 0 && all->macro_f1 == 0 && all->n == 0);
+    qkv_free(all);
 }
 
 static void classes_that_cannot_be_scored(void **state)
 {
     (void)state;
     const int64_t counts[] = { 1, -1, 0, 0 }, many[] = { INT64_MAX, 0, 0, 1 };
-    qkv_class_scores all = { .texts = 77 };
-    assert_int_equal(qkv_score_classes(NULL, 2, NULL, &all), QKV_USAGE);
-    assert_int_equal(qkv_score_classes(many, 2, NULL, NULL), QKV_USAGE);
-    assert_int_equal(qkv_score_classes(many, 0, NULL, &all), QKV_USAGE);
-    assert_int_equal(qkv_score_classes(many, INT64_MAX, NULL, &all), QKV_USAGE);
-    assert_int_equal(qkv_score_classes(counts, 2, NULL, &all), QKV_USAGE);
-    assert_int_equal(qkv_score_classes(many, 2, NULL, &all), QKV_LIMIT);
-    assert_int_equal(all.texts, 77);
+    qkv_class_scores *all = NULL;
+    assert_int_equal(qkv_score_classes(NULL, 2, &all), QKV_USAGE);
+    assert_int_equal(qkv_score_classes(many, 2, NULL), QKV_USAGE);
+    assert_int_equal(qkv_score_classes(many, 0, &all), QKV_USAGE);
+    assert_int_equal(qkv_score_classes(many, INT64_MAX, &all), QKV_USAGE);
+    assert_int_equal(qkv_score_classes(counts, 2, &all), QKV_USAGE);
+    assert_int_equal(qkv_score_classes(many, 2, &all), QKV_LIMIT);
+    assert_true(!all || !all->classes);
+    qkv_free(all);
 }
 
 /* ---- as text ---- */

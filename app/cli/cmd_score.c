@@ -8,6 +8,7 @@
 #include "../draw/print_maps.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char *const tokenizers[] = { "13a", "zh", "char", "intl", "none", NULL }; /* as qkv_score_tokenizer has them */
@@ -40,8 +41,8 @@ static const int word_orders[METRICS] = { [CHRF_WORDS] = 2 };
 
 typedef struct results {
     bool wanted[METRICS];
-    qkv_bleu_score bleu;
-    qkv_chrf_score chrf[METRICS];
+    qkv_bleu_score *bleu;
+    qkv_chrf_score *chrf[METRICS];
 } results;
 
 static qkv_status choose_metrics(results *r)
@@ -68,22 +69,27 @@ static qkv_status check_counts(const lines *hyp, const lines *ref)
 
 static qkv_status score(const lines *hyp, const lines *ref, results *r)
 {
-    const char *const *hypotheses = (const char *const *)hyp->at, *const *references = (const char *const *)ref->at;
+    qkv_str *hypotheses = malloc(sizeof *hypotheses * 2 * (size_t)hyp->n);
+    if (!hypotheses) return fail(QKV_MEMORY, "out of memory");
+    for (int64_t i = 0; i < hyp->n; i++) hypotheses[i] = qkv_cstr(hyp->at[i]), hypotheses[hyp->n + i] = qkv_cstr(ref->at[i]);
+    const qkv_str *references = hypotheses + hyp->n;
+    qkv_status status = QKV_OK;
     qkv_bleu_opts opts = { .tokenizer = (qkv_score_tokenizer)given.tokenizer, .lowercase = given.lowercase };
-    if (r->wanted[BLEU] && qkv_bleu(hypotheses, &references, 1, hyp->n, &opts, &r->bleu)) return library_failed();
-    for (int m = CHRF; m < METRICS; m++) {
+    if (r->wanted[BLEU]) status = qkv_bleu(hypotheses, &references, 1, hyp->n, &opts, &r->bleu);
+    for (int m = CHRF; m < METRICS && !status; m++) {
         qkv_chrf_opts chrf_opts = { .word_order = word_orders[m], .lowercase = given.lowercase };
-        if (r->wanted[m] && qkv_chrf(hypotheses, &references, 1, hyp->n, &chrf_opts, &r->chrf[m])) return library_failed();
+        if (r->wanted[m]) status = qkv_chrf(hypotheses, &references, 1, hyp->n, &chrf_opts, &r->chrf[m]);
     }
-    return QKV_OK;
+    free(hypotheses);
+    return status ? library_failed() : QKV_OK;
 }
 
 static qkv_status print_metric(const results *r, int m)
 {
     qkv_buffer text = { 0 };
     if (given.json) printf("  \"%s\": ", metrics[m]);
-    return print_text(m == BLEU ? qkv_bleu_text(&r->bleu, given.json, &text)
-                                : qkv_chrf_text(&r->chrf[m], word_orders[m], given.json, &text),
+    return print_text(m == BLEU ? qkv_bleu_text(r->bleu, given.json, &text)
+                                : qkv_chrf_text(r->chrf[m], word_orders[m], given.json, &text),
                       &text);
 }
 
@@ -135,6 +141,8 @@ static qkv_status run_score(void)
     if (!status) status = score(&hyp, &ref, &r);
     if (!status) status = open_results(NULL);
     if (!status) status = print_results(&r);
+    qkv_free(r.bleu);
+    for (int m = CHRF; m < METRICS; m++) qkv_free(r.chrf[m]);
     free_lines(&hyp);
     free_lines(&ref);
     return status;

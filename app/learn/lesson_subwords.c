@@ -215,9 +215,10 @@ static int matching(const sentence *h, const sentence *r, int n)
 static qkv_status show_bleu(void)
 {
     sentence h = split(hypothesis), r = split(reference);
-    qkv_bleu_score score;
+    const qkv_str told = qkv_cstr(hypothesis), wanted = qkv_cstr(reference), *references = &wanted;
+    qkv_bleu_score *score = NULL;
     double product = 1, penalty = exp(1 - (double)r.n / h.n);
-    if (qkv_bleu(&hypothesis, (const char *const *const[]){ &reference }, 1, 1, NULL, &score)) return library_failed();
+    if (qkv_bleu(&told, &references, 1, 1, NULL, &score)) return library_failed();
     say_heading(_("BLEU: how good is a translation?"));
     puts("    BLEU = BP (p1 p2 p3 p4)^(1/4)      BP = min(1, exp(1 - r / c))\n");
     say(_("Count how many runs of 1, 2, 3 and 4 words are in a reference too. The translation and the reference:"));
@@ -231,7 +232,8 @@ static qkv_status show_bleu(void)
     say(_("By hand: 100 * %.4f * %.4f^(1/4) = %.4f. By the library, qkv_bleu(): %.4f. BP, the brevity penalty, is for those "
           "who "
           "leave out what they are not sure of: the matches alone would not notice the missing word."),
-        penalty, product, 100 * penalty * pow(product, 0.25), score.score);
+        penalty, product, 100 * penalty * pow(product, 0.25), score->score);
+    qkv_free(score);
     say(_(
         "BLEU is counted over a whole corpus, not sentence by sentence, and compares only where words are cut alike; sacreBLEU "
         "fixes that, and \"qkv score\" gives its numbers."));

@@ -92,12 +92,13 @@ qkv_status numbers_of_models(qkv_tape *t, double n[QUIZ_NUMBERS])
 
 qkv_status numbers_of_bleu(qkv_tape *t, double n[QUIZ_NUMBERS])
 {
-    const char *hypothesis = "the quick brown fox jumps over the dog",
-               *reference = "the quick brown fox jumps over the lazy dog";
-    qkv_bleu_score score;
+    const qkv_str hypothesis = qkv_cstr("the quick brown fox jumps over the dog"),
+                  reference = qkv_cstr("the quick brown fox jumps over the lazy dog"), *references = &reference;
+    qkv_bleu_score *score = NULL;
     (void)t;
-    if (qkv_bleu(&hypothesis, (const char *const *const[]){ &reference }, 1, 1, NULL, &score)) return library_failed();
-    n[0] = score.score, n[1] = score.brevity_penalty;
+    if (qkv_bleu(&hypothesis, &references, 1, 1, NULL, &score)) return library_failed();
+    n[0] = score->score, n[1] = score->brevity_penalty;
+    qkv_free(score);
     return QKV_OK;
 }
 

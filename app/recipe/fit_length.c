@@ -2,6 +2,7 @@
 #include <qkv/task.h>
 
 #include "fit_length.h"
+#include "../report/scores.h"
 #include "../../src/base/memory.h"
 #include "../../src/base/options.h"
 #include "../../src/base/size.h"
@@ -108,18 +109,14 @@ static int best_of_line(const fitting *f, const qkv_translation *all)
 static qkv_status bleu_with(fitting *f, float alpha, double *bleu)
 {
     const qkv_translations *t = &f->found;
-    const char *const *references[] = { f->references };
     const char *text = f->printed;
-    qkv_bleu_score score = { 0 };
     f->scores.length_penalty = alpha > 0 ? alpha : 0;
     for (int64_t i = 0; i < f->n; i++) {
         int best = best_of_line(f, t->best + i * t->n_best);
         for (int k = 0; k < t->n_best; k++, text += strlen(text) + 1)
             if (k == best) f->hypotheses[i] = text;
     }
-    qkv_status status = qkv_bleu(f->hypotheses, references, 1, f->n, &(qkv_bleu_opts){ .tokenizer = f->o.tokenizer }, &score);
-    *bleu = score.score;
-    return status;
+    return qkv__bleu_of_lines(f->hypotheses, f->references, f->n, f->o.tokenizer, bleu);
 }
 
 static void free_fitting(fitting *f)

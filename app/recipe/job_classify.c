@@ -645,33 +645,35 @@ static void tell_accuracy(const qkv_training *t, double loss, double accuracy, q
 
 static qkv_status tell_labels(const qkv_training *t, const tally *y, double loss, double exact, qkv_run_score *out)
 {
-    qkv_labels_score s;
-    qkv_status status = qkv_score_multilabel(y->said, y->is, y->hits, t->labels.n, NULL, &s);
-    if (status) return status;
-    out->score = t->o.v.class_metric == BY_LOSS ? -loss : s.micro_f1;
+    qkv_class_scores *s = NULL;
+    qkv_status status = qkv_score_multilabel(y->said, y->is, y->hits, t->labels.n, &s);
+    if (status) return qkv_free(s), status;
+    out->score = t->o.v.class_metric == BY_LOSS ? -loss : s->micro_f1;
     out->loss = loss; /* at first nothing is said, and F1 is 0 */
     snprintf(out->words, sizeof out->words, qkv__translated("valid loss %.4f, micro F1 %.2f%%, macro F1 %.2f%%, exact %.2f%%"),
-             loss, 100 * s.micro_f1, 100 * s.macro_f1, 100 * exact);
+             loss, 100 * s->micro_f1, 100 * s->macro_f1, 100 * exact);
     snprintf(out->json, sizeof out->json, "\"valid_loss\": %.6f, \"micro_f1\": %.6f, \"macro_f1\": %.6f, \"exact\": %.6f", loss,
-             s.micro_f1, s.macro_f1, exact);
+             s->micro_f1, s->macro_f1, exact);
+    qkv_free(s);
     return QKV_OK;
 }
 
 static qkv_status tell_numbers(const tally *y, double loss, qkv_run_score *out)
 {
-    qkv_regression_score s;
+    qkv_regression_score *s = NULL;
     qkv_status status = qkv_score_regression(y->told, y->numbers, y->n, &s);
-    if (status) return status;
+    if (status) return qkv_free(s), status;
     char pearson[QKV__CORRELATION], spearman[QKV__CORRELATION];
     out->score = -loss;
-    qkv__correlation_text(s.pearson, 0, pearson);
-    qkv__correlation_text(s.spearman, 0, spearman);
+    qkv__correlation_text(s->pearson, 0, pearson);
+    qkv__correlation_text(s->spearman, 0, spearman);
     snprintf(out->words, sizeof out->words, qkv__translated("valid loss %.4f, RMSE %.4g, Pearson %s, Spearman %s"), loss,
-             s.rmse, pearson, spearman);
-    qkv__correlation_text(s.pearson, 1, pearson);
-    qkv__correlation_text(s.spearman, 1, spearman);
+             s->rmse, pearson, spearman);
+    qkv__correlation_text(s->pearson, 1, pearson);
+    qkv__correlation_text(s->spearman, 1, spearman);
     snprintf(out->json, sizeof out->json, "\"valid_loss\": %.6f, \"rmse\": %.6g, \"pearson\": %s, \"spearman\": %s", loss,
-             s.rmse, pearson, spearman);
+             s->rmse, pearson, spearman);
+    qkv_free(s);
     return QKV_OK;
 }
 

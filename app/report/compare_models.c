@@ -2,6 +2,7 @@
 #include <qkv/task.h>
 
 #include "results.h"
+#include "scores.h"
 #include "../../src/base/memory.h"
 #include "../../src/base/out.h"
 #include "../../src/task/texts.h"
@@ -34,11 +35,8 @@ static qkv_status compare_language(const comparing *c, qkv_model_comparison *out
 
 static qkv_status bleu_of(const qkv_translations *t, const char *const *references, const char **lines, double *bleu)
 {
-    qkv_bleu_score score = { 0 };
     for (int64_t i = 0; i < t->n; i++) lines[i] = t->best[i].text;
-    qkv_status status = qkv_bleu(lines, &references, 1, t->n, NULL, &score);
-    *bleu = score.score;
-    return status;
+    return qkv__bleu_of_lines(lines, references, t->n, QKV_SCORE_TOKENIZER_13A, bleu);
 }
 
 /* lines: room for 2 n. */

@@ -178,7 +178,10 @@ static qkv_status score_several(const qkv_model *m, const char *path, const qkv_
     qkv_status status = qkv__classify_each(m, path, o, &use, &counts);
     set_counts(out, &counts);
     out->exact = s.exact;
-    if (!status) status = qkv_score_multilabel(s.said, s.is, s.right, s.labels, NULL, &out->labels);
+    qkv_class_scores *scores = NULL;
+    if (!status) status = qkv_score_multilabel(s.said, s.is, s.right, s.labels, &scores);
+    if (!status) out->micro_f1 = scores->micro_f1, out->macro_f1 = scores->macro_f1;
+    qkv_free(scores);
     if (!status) status = qkv_labels_text(s.said, s.is, s.right, s.labels, s.names, s.exact, out->texts, json, text);
     qkv__release(s.said, bytes);
     return status;
@@ -215,7 +218,10 @@ static qkv_status score_told(const told_numbers *t, qkv_regression_score *out)
     double *said = qkv__alloc(bytes), *is = said + t->n;
     if (!said) return QKV_MEMORY;
     for (int64_t i = 0; i < t->n; i++) said[i] = t->both[2 * i], is[i] = t->both[2 * i + 1];
-    qkv_status status = qkv_score_regression(said, is, t->n, out);
+    qkv_regression_score *score = NULL;
+    qkv_status status = qkv_score_regression(said, is, t->n, &score);
+    if (!status) *out = *score;
+    qkv_free(score);
     qkv__release(said, bytes);
     return status;
 }

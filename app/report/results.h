@@ -73,7 +73,7 @@ typedef struct qkv_labelled_score {
     qkv_problem problem;
     int64_t texts, cut;
     int64_t exact; /* of several labels: texts that have just the labels that were said */
-    qkv_labels_score labels;
+    double micro_f1, macro_f1;
     qkv_regression_score numbers;
     int64_t unknown; /* texts with a label that the model does not have: left out */
     void *reserved[3];

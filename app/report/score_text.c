@@ -18,8 +18,7 @@ typedef struct confusion {
     const int64_t *counts;
     int64_t classes;
     const char *const *labels;
-    qkv_class_score *each;
-    qkv_class_scores all;
+    const qkv_class_scores *scores;
 } confusion;
 
 static int longest_label(const char *const *labels, int64_t n)
@@ -37,7 +36,7 @@ static void put_class_rows(qkv__out *out, const char *const *labels, const qkv_c
     for (int64_t i = 0; i < n; i++) {
         qkv__out_name(out, labels[i], width, true);
         qkv__out_printf(out, "     %.4f  %.4f  %.4f  %6lld\n", each[i].precision, each[i].recall, each[i].f1,
-                        (long long)each[i].texts);
+                        (long long)each[i].support);
     }
 }
 
@@ -49,7 +48,7 @@ static void put_class_members(qkv__out *out, const char *const *labels, const qk
         qkv__out_printf(out, i ? ", " : "");
         qkv__out_json(out, labels[i], strlen(labels[i]));
         qkv__out_printf(out, ": {\"precision\": %.6f, \"recall\": %.6f, \"f1\": %.6f, \"texts\": %lld}", s.precision, s.recall,
-                        s.f1, (long long)s.texts);
+                        s.f1, (long long)s.support);
     }
     qkv__out_printf(out, "}}\n");
 }
@@ -73,18 +72,18 @@ static void put_matrix(qkv__out *out, const confusion *c, int width)
 static void put_classes(qkv__out *out, const confusion *c)
 {
     int width = longest_label(c->labels, c->classes);
-    qkv__out_printf(out,
-                    qkv__translated("accuracy %.4f (%lld of %lld), macro F1 %.4f\n\n%*s  precision  recall      F1   texts\n"),
-                    c->all.accuracy, (long long)c->all.right, (long long)c->all.texts, c->all.macro_f1, width, "");
-    put_class_rows(out, c->labels, c->each, c->classes, width);
+    qkv__out_printf(
+        out, qkv__translated("accuracy %.4f (%lld of %lld), macro F1 %.4f\n\n%*s  precision  recall      F1   texts\n"),
+        c->scores->accuracy, (long long)c->scores->correct, (long long)c->scores->n, c->scores->macro_f1, width, "");
+    put_class_rows(out, c->labels, c->scores->classes, c->classes, width);
     if (c->classes <= MOST_SHOWN) put_matrix(out, c, width);
 }
 
 static void put_classes_json(qkv__out *out, const confusion *c)
 {
-    qkv__out_printf(out, "{\"texts\": %lld, \"accuracy\": %.6f, \"macro_f1\": %.6f, \"classes\": {", (long long)c->all.texts,
-                    c->all.accuracy, c->all.macro_f1);
-    put_class_members(out, c->labels, c->each, c->classes);
+    qkv__out_printf(out, "{\"texts\": %lld, \"accuracy\": %.6f, \"macro_f1\": %.6f, \"classes\": {", (long long)c->scores->n,
+                    c->scores->accuracy, c->scores->macro_f1);
+    put_class_members(out, c->labels, c->scores->classes, c->classes);
 }
 
 static qkv_status check_names(const char *const *labels, int64_t classes, const qkv_buffer *out)
@@ -98,24 +97,29 @@ static qkv_status check_names(const char *const *labels, int64_t classes, const 
 
 static qkv_status check_labels(const int64_t *counts, int64_t classes, const char *const *labels, const qkv_buffer *out)
 {
-    qkv_class_scores all; /* which refuses what is no matrix */
+    qkv_class_scores *scores = NULL; /* which refuses what is no matrix */
     if (!labels || !out) return check_names(labels, classes, out);
-    qkv_status status = qkv_score_classes(counts, classes, NULL, &all);
+    qkv_status status = qkv_score_classes(counts, classes, &scores);
+    qkv_free(scores);
     return status ? status : check_names(labels, classes, out);
 }
 
 qkv_status qkv_classes_text(const int64_t *counts, int64_t classes, const char *const *labels, int json, qkv_buffer *out)
 {
     confusion c = { .counts = counts, .classes = classes, .labels = labels };
-    qkv_status status = check_labels(counts, classes, labels, out);
-    if (status) return status;
-    size_t bytes = (size_t)classes * sizeof *c.each;
-    if (!(c.each = qkv__alloc(bytes))) return QKV_MEMORY;
+    qkv_class_scores *scores = NULL;
+    qkv_status status = check_names(labels, 0, out);
+    if (!status) status = qkv_score_classes(counts, classes, &scores);
+    if (!status) status = check_names(labels, classes, out);
+    if (status) {
+        qkv_free(scores);
+        return status;
+    }
     qkv__out text = qkv__out_begin(out);
-    qkv_score_classes(counts, classes, c.each, &c.all);
+    c.scores = scores;
     if (json) put_classes_json(&text, &c);
     else put_classes(&text, &c);
-    qkv__release(c.each, bytes);
+    qkv_free(scores);
     return qkv__out_end(&text);
 }
 
@@ -146,37 +150,36 @@ qkv_status qkv_classes_csv(const int64_t *counts, int64_t classes, const char *c
 
 /* ---- several labels, numbers ---- */
 
-static void put_labels(qkv__out *out, const qkv_labels_score *all, const qkv_class_score *each, const char *const *names,
-                       int64_t n, int64_t exact, int64_t texts)
+static void put_labels(qkv__out *out, const qkv_class_scores *all, const char *const *names, int64_t n, int64_t exact,
+                       int64_t texts)
 {
     int width = longest_label(names, n);
     qkv__out_printf(
         out,
         qkv__translated("micro F1 %.4f, macro F1 %.4f, exact %.4f (%lld of %lld)\n\n%*s  precision  recall      F1   texts\n"),
         all->micro_f1, all->macro_f1, texts ? (double)exact / (double)texts : 0, (long long)exact, (long long)texts, width, "");
-    put_class_rows(out, names, each, n, width);
+    put_class_rows(out, names, all->classes, n, width);
 }
 
 qkv_status qkv_labels_text(const int64_t *said, const int64_t *is, const int64_t *right, int64_t labels,
                            const char *const *names, int64_t exact, int64_t texts, int json, qkv_buffer *out)
 {
-    qkv_labels_score all;
-    qkv_status status = qkv_score_multilabel(said, is, right, labels, NULL, &all);
+    qkv_class_scores *all = NULL;
+    qkv_status status = qkv_score_multilabel(said, is, right, labels, &all);
     if (!status) status = check_names(names, labels, out);
-    if (status) return status;
-    size_t bytes = (size_t)labels * sizeof(qkv_class_score);
-    qkv_class_score *each = qkv__alloc(bytes);
-    if (!each) return QKV_MEMORY;
-    qkv_score_multilabel(said, is, right, labels, each, &all);
+    if (status) {
+        qkv_free(all);
+        return status;
+    }
     qkv__out text = qkv__out_begin(out);
     if (json) {
         qkv__out_printf(&text, "{\"texts\": %lld, \"exact\": %lld, \"micro_f1\": %.6f, \"macro_f1\": %.6f, \"classes\": {",
-                        (long long)texts, (long long)exact, all.micro_f1, all.macro_f1);
-        put_class_members(&text, names, each, labels);
+                        (long long)texts, (long long)exact, all->micro_f1, all->macro_f1);
+        put_class_members(&text, names, all->classes, labels);
     } else {
-        put_labels(&text, &all, each, names, labels, exact, texts);
+        put_labels(&text, all, names, labels, exact, texts);
     }
-    qkv__release(each, bytes);
+    qkv_free(all);
     return qkv__out_end(&text);
 }
 
@@ -196,7 +199,7 @@ qkv_status qkv_numbers_text(const qkv_regression_score *s, int json, qkv_buffer 
     qkv__out_printf(&text,
                     json ? "{\"texts\": %lld, \"rmse\": %.9g, \"mae\": %.9g, \"pearson\": %s, \"spearman\": %s}\n"
                          : qkv__translated("texts %lld\nRMSE %.6g\nmean absolute error %.6g\nPearson %s\nSpearman %s\n"),
-                    (long long)s->texts, s->rmse, s->mae, pearson, spearman);
+                    (long long)s->n, s->rmse, s->mae, pearson, spearman);
     return qkv__out_end(&text);
 }
 
@@ -214,6 +217,22 @@ static void put_counts(qkv__out *out, const char *key, const int64_t *counts, in
     qkv__out_printf(out, ", \"%s\": [", key);
     for (int i = 0; i < n; i++) qkv__out_printf(out, "%s%lld", i ? ", " : "", (long long)counts[i]);
     qkv__out_printf(out, "]");
+}
+
+qkv_status qkv__bleu_of_lines(const char *const *lines, const char *const *references, int64_t n, qkv_score_tokenizer tokenizer,
+                              double *bleu)
+{
+    size_t bytes = sizeof(qkv_str) * 2 * (size_t)n;
+    qkv_str *texts = qkv__alloc(bytes);
+    qkv_bleu_score *score = NULL;
+    if (!texts) return QKV_MEMORY;
+    for (int64_t i = 0; i < n; i++) texts[i] = qkv_cstr(lines[i]), texts[n + i] = qkv_cstr(references[i]);
+    const qkv_str *against = texts + n;
+    qkv_status status = qkv_bleu(texts, &against, 1, n, &QKV_OPTS(qkv_bleu_opts, .tokenizer = tokenizer), &score);
+    if (!status) *bleu = score->score;
+    qkv_free(score);
+    qkv__release(texts, bytes);
+    return status;
 }
 
 static double length_ratio(const qkv_bleu_score *s)

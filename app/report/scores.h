@@ -18,6 +18,10 @@ QKV_API qkv_status qkv_labels_text(const int64_t *said, const int64_t *is, const
                                    const char *const *names, int64_t exact, int64_t texts, int json, qkv_buffer *out);
 QKV_API qkv_status qkv_numbers_text(const qkv_regression_score *s, int json, qkv_buffer *out);
 
+/* BLEU of n lines that end with a NUL, each with one reference. Errors as of qkv_bleu(). */
+qkv_status qkv__bleu_of_lines(const char *const *lines, const char *const *references, int64_t n, qkv_score_tokenizer tokenizer,
+                              double *bleu);
+
 /* As sacreBLEU prints them; the object is without a newline behind it. word_order: as in qkv_chrf_opts. */
 QKV_API qkv_status qkv_bleu_text(const qkv_bleu_score *s, int json, qkv_buffer *out);
 QKV_API qkv_status qkv_chrf_text(const qkv_chrf_score *s, int word_order, int json, qkv_buffer *out);

@@ -1,12 +1,12 @@
 /* qkv/score.h: how good are these translations? BLEU and chrF, the same numbers as sacreBLEU's (version 2). And these classes?
  * Accuracy, precision, recall and F1.
  *
- * A text is UTF-8 that ends with a NUL. hypotheses[i] is the i-th translation; references[r][i] is what the r-th translator
- * made of the same sentence. Texts are read during the call only. Time is linear in the text, memory in the longest sentence.
+ * A text is UTF-8. hypotheses[i] is the i-th translation; references[r][i] is what the r-th translator made of the same
+ * sentence. Time is linear in the text, memory in the longest sentence. Every score is a result: see qkv_free().
  *
  * Errors of BLEU and chrF: USAGE for no sentences, no references, NULL or an unknown option; FORMAT for a text that is not
  * UTF-8 (the sentence says which and where); LIMIT for a text of more than QKV_SCORE_CHARACTERS characters or more than
- * QKV_SCORE_REFERENCES references; MEMORY. *out is untouched on error.
+ * QKV_SCORE_REFERENCES references; MEMORY.
  *
  * Threads: any number of calls at a time. */
 #ifndef QKV_SCORE_H
@@ -57,12 +57,11 @@ typedef struct qkv_bleu_score {
     double brevity_penalty;                                  /* BP */
     int64_t hyp_length, ref_length;                          /* words */
     char signature[QKV_SIGNATURE_MAX];
-    void *reserved[4];
 } qkv_bleu_score;
 
 /* n sentences; NULL opts means all zero. */
-QKV_API qkv_status qkv_bleu(const char *const *hypotheses, const char *const *const *references, int n_references, int64_t n,
-                            const qkv_bleu_opts *opts, qkv_bleu_score *out);
+QKV_API qkv_status qkv_bleu(const qkv_str *hypotheses, const qkv_str *const *references, int n_references, int64_t n,
+                            const qkv_bleu_opts *opts, qkv_bleu_score **out);
 
 /* ---- chrF --------------------------------------------------------------------------------------
  * Popović 2015, over the whole corpus, n-grams of 1 to 6 characters without the white space, and of 1 to word_order words:
@@ -85,58 +84,46 @@ typedef struct qkv_chrf_score {
     double precision, recall;                                                                   /* P and R in percent */
     int64_t matches[QKV_CHRF_ORDERS], hyp_totals[QKV_CHRF_ORDERS], ref_totals[QKV_CHRF_ORDERS]; /* 0 past 6 + word_order */
     char signature[QKV_SIGNATURE_MAX];
-    void *reserved[4];
 } qkv_chrf_score;
 
-QKV_API qkv_status qkv_chrf(const char *const *hypotheses, const char *const *const *references, int n_references, int64_t n,
-                            const qkv_chrf_opts *opts, qkv_chrf_score *out);
+QKV_API qkv_status qkv_chrf(const qkv_str *hypotheses, const qkv_str *const *references, int n_references, int64_t n,
+                            const qkv_chrf_opts *opts, qkv_chrf_score **out);
 
 /* ---- classes -----------------------------------------------------------------------------------
- * Of class k: precision = right / said, recall = right / is, F1 = 2 right / (said + is), where `right` texts are of class k and
- * were said to be, `said` were said to be, `is` are; what is divided by 0 is 0. Macro F1 is the mean of F1 over the classes. */
-typedef struct qkv_class_score {
+ * Of class k: precision = correct / predicted, recall = correct / actual, F1 = 2 correct / (predicted + actual), where `actual`
+ * texts are of class k, `predicted` were said to be, and `correct` are both; what is divided by 0 is 0. Macro F1 is the mean of F1
+ * over the classes, micro F1 that of the counts of all classes added up. */
+typedef struct qkv_class_score {  /* closed */
     double precision, recall, f1; /* 0 to 1 */
-    int64_t texts;                /* of the class */
-    void *reserved[2];
+    int64_t support;              /* texts that are of the class */
 } qkv_class_score;
 
 typedef struct qkv_class_scores {
-    double accuracy, macro_f1; /* 0 to 1 */
-    int64_t right, texts;
-    void *reserved[4];
+    double accuracy; /* correct / n; of several labels 0: texts are not counted */
+    double macro_f1, micro_f1;
+    int64_t n, correct;             /* texts; of several labels the labels that texts have */
+    const qkv_class_score *classes; /* (n_classes) */
+    int64_t n_classes;
 } qkv_class_scores;
 
-/* From a confusion matrix: counts[i*classes + k] texts are of class i and were said to be of class k. each: (classes) scores,
- * or NULL. USAGE for NULL, fewer than one class, a negative count; LIMIT for counts that add up to 2^63 or more. */
-QKV_API qkv_status qkv_score_classes(const int64_t *counts, int64_t classes, qkv_class_score *each, qkv_class_scores *out);
+/* From a confusion matrix: confusion[i*classes + k] texts are of class i and were said to be of class k. USAGE for NULL, fewer
+ * than one class, a negative count; LIMIT for counts that add up to 2^63 or more; MEMORY. */
+QKV_API qkv_status qkv_score_classes(const int64_t *confusion, int64_t classes, qkv_class_scores **out);
 
-/* ---- several labels a text ----
- * Precision, recall and F1 of each label as above. Micro F1 is 2 right / (said + is) with those of all labels added up. */
-typedef struct qkv_labels_score {
-    double micro_f1, macro_f1; /* 0 to 1 */
-    void *reserved[4];
-} qkv_labels_score;
-
-/* said, is and right: (labels) counts of texts. each: (labels) scores, or NULL. USAGE for NULL, no label, a negative count;
- * LIMIT for counts that add up to 2^63 or more. */
-QKV_API qkv_status qkv_score_multilabel(const int64_t *said, const int64_t *is, const int64_t *right, int64_t labels,
-                                        qkv_class_score *each, qkv_labels_score *out);
+/* From counts of texts, (labels) each, where a text may have several labels. The same errors. */
+QKV_API qkv_status qkv_score_multilabel(const int64_t *predicted, const int64_t *actual, const int64_t *correct, int64_t labels,
+                                        qkv_class_scores **out);
 
 /* ---- numbers ---- */
 typedef struct qkv_regression_score {
     double rmse, mae;         /* root of the mean squared error; mean absolute error */
     double pearson, spearman; /* correlations, -1 to 1; of numbers, and of their ranks, equal ones having the mean of
                                  theirs. NaN where either side is all the same: there is none */
-    int64_t texts;
-    void *reserved[4];
+    int64_t n;
 } qkv_regression_score;
 
-/* What was said of n texts and what it is. USAGE for NULL and no texts; NUMERIC for a number that is not finite; MEMORY. */
-QKV_API qkv_status qkv_score_regression(const double *said, const double *is, int64_t n, qkv_regression_score *out);
-
-/* ---- scores as text ----
- * Each gives lines for people or, with json, an object with every number, in *out, which is yours. USAGE for NULL and what the
- * calls above refuse; MEMORY. */
+/* USAGE for NULL and fewer than one number; NUMERIC for a number that is not finite; MEMORY. */
+QKV_API qkv_status qkv_score_regression(const double *predicted, const double *actual, int64_t n, qkv_regression_score **out);
 
 #ifdef __cplusplus
 }

@@ -4,6 +4,7 @@
 #include "score.h"
 
 #include "../base/options.h"
+#include "../base/result.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -114,20 +115,26 @@ static void free_bleu(bleu *b)
     qkv__grams_free(&b->grams);
 }
 
-qkv_status qkv_bleu(const char *const *hypotheses, const char *const *const *references, int n_references, int64_t n,
-                    const qkv_bleu_opts *opts, qkv_bleu_score *out)
+static const qkv__result_kind bleu_score_kind = { sizeof(qkv_bleu_score), NULL };
+
+qkv_status qkv_bleu(const qkv_str *hypotheses, const qkv_str *const *references, int n_references, int64_t n,
+                    const qkv_bleu_opts *opts, qkv_bleu_score **out)
 {
     bleu b = { .corpus = { hypotheses, references, n_references, n } };
-    qkv_bleu_score score = { 0 };
-    if (QKV__READ_OPTIONS(&b.opts, lowercase, opts, "bleu")) return QKV_USAGE;
     if (!out) return qkv__fail(QKV_USAGE, "bleu: a place for the result is needed");
+    qkv_bleu_score *score = qkv__result_begin(*out, &bleu_score_kind);
+    if (!score) return qkv_error_status();
+    *out = score;
+    if (QKV__READ_OPTIONS(&b.opts, lowercase, opts, "bleu")) return QKV_USAGE;
     if (!qkv__tokenizer_name(b.opts.tokenizer))
         return qkv__fail(QKV_USAGE, "bleu: there is no tokenizer %d", (int)b.opts.tokenizer);
     qkv_status status = qkv__corpus_check(&b.corpus, "bleu");
-    for (int64_t i = 0; !status && i < n; i++) status = add_bleu_sentence(&b, i, &score);
+    for (int64_t i = 0; !status && i < n; i++) status = add_bleu_sentence(&b, i, score);
     free_bleu(&b);
-    if (status) return status;
-    finish_bleu(&b, &score);
-    *out = score;
+    if (status) {
+        qkv__result_clear(score);
+        return status;
+    }
+    finish_bleu(&b, score);
     return QKV_OK;
 }

@@ -4,6 +4,7 @@
 #include "score.h"
 
 #include "../base/options.h"
+#include "../base/result.h"
 
 #include <stdio.h>
 
@@ -124,22 +125,28 @@ static void free_chrf(chrf *c)
     qkv__grams_free(&c->pairs);
 }
 
-qkv_status qkv_chrf(const char *const *hypotheses, const char *const *const *references, int n_references, int64_t n,
-                    const qkv_chrf_opts *opts, qkv_chrf_score *out)
+static const qkv__result_kind chrf_score_kind = { sizeof(qkv_chrf_score), NULL };
+
+qkv_status qkv_chrf(const qkv_str *hypotheses, const qkv_str *const *references, int n_references, int64_t n,
+                    const qkv_chrf_opts *opts, qkv_chrf_score **out)
 {
     chrf c = { .corpus = { hypotheses, references, n_references, n } };
-    qkv_chrf_score score = { 0 };
-    if (QKV__READ_OPTIONS(&c.opts, lowercase, opts, "chrf")) return QKV_USAGE;
     if (!out) return qkv__fail(QKV_USAGE, "chrf: a place for the result is needed");
+    qkv_chrf_score *score = qkv__result_begin(*out, &chrf_score_kind);
+    if (!score) return qkv_error_status();
+    *out = score;
+    if (QKV__READ_OPTIONS(&c.opts, lowercase, opts, "chrf")) return QKV_USAGE;
     if (c.opts.word_order < 0 || c.opts.word_order > WORD_ORDER)
         return qkv__fail(QKV_USAGE, "chrf: the word order is %d, not 0 to %d", c.opts.word_order, WORD_ORDER);
     qkv_status status = qkv__corpus_check(&c.corpus, "chrf");
-    for (int64_t i = 0; !status && i < n; i++) status = add_chrf_sentence(&c, i, &score);
+    for (int64_t i = 0; !status && i < n; i++) status = add_chrf_sentence(&c, i, score);
     free_chrf(&c);
-    if (status) return status;
-    set_score(&score);
-    snprintf(score.signature, sizeof score.signature, "nrefs:%d|case:%s|eff:yes|nc:%d|nw:%d|space:no|version:qkv-%s",
+    if (status) {
+        qkv__result_clear(score);
+        return status;
+    }
+    set_score(score);
+    snprintf(score->signature, sizeof score->signature, "nrefs:%d|case:%s|eff:yes|nc:%d|nw:%d|space:no|version:qkv-%s",
              n_references, c.opts.lowercase ? "lc" : "mixed", CHARACTER_ORDER, c.opts.word_order, QKV_VERSION_STRING);
-    *out = score;
     return QKV_OK;
 }

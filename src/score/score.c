@@ -13,9 +13,9 @@ qkv_status qkv__corpus_check(const qkv__corpus *c, const char *call)
     return QKV_OK;
 }
 
-static qkv_status read_score_text(const char *text, bool lowercase, qkv__score_words *w, qkv__place place)
+static qkv_status read_score_text(qkv_str text, bool lowercase, qkv__score_words *w, qkv__place place)
 {
-    if (!text) return qkv__fail(QKV_USAGE, "%s %lld is NULL", place.what, (long long)place.number);
+    if (text.length && !text.data) return qkv__fail(QKV_USAGE, "%s %lld is NULL", place.what, (long long)place.number);
     return qkv__score_words_read(w, text, lowercase, place);
 }
 

@@ -5,8 +5,8 @@
 #include "score_words.h"
 
 typedef struct qkv__corpus {
-    const char *const *hypotheses;
-    const char *const *const *references;
+    const qkv_str *hypotheses;
+    const qkv_str *const *references;
     int n_references;
     int64_t n;
 } qkv__corpus;

@@ -141,14 +141,14 @@ static qkv_status too_long(qkv__place place)
                      QKV_SCORE_CHARACTERS);
 }
 
-static qkv_status read_characters(qkv__symbols *s, const char *text, qkv__place place)
+static qkv_status read_characters(qkv__symbols *s, qkv_str text, qkv__place place)
 {
-    size_t size = strlen(text), taken;
+    size_t size = text.length, taken;
     if (size > 4 * (size_t)QKV_SCORE_CHARACTERS) return too_long(place);
     if (qkv__symbols_reserve(s, size)) return QKV_MEMORY;
     s->n = 0;
     for (size_t at = 0; at < size; at += taken) {
-        int32_t c = qkv_utf8_next(text + at, size - at, &taken);
+        int32_t c = qkv_utf8_next(text.data + at, size - at, &taken);
         if (c < 0) return qkv__fail(QKV_FORMAT, "%s %lld: byte %zu is not UTF-8", place.what, (long long)place.number, at + 1);
         if (s->n == QKV_SCORE_CHARACTERS) return too_long(place);
         s->at[s->n++] = (uint32_t)c;
@@ -156,7 +156,7 @@ static qkv_status read_characters(qkv__symbols *s, const char *text, qkv__place 
     return QKV_OK;
 }
 
-qkv_status qkv__score_words_read(qkv__score_words *w, const char *text, bool lowercase, qkv__place place)
+qkv_status qkv__score_words_read(qkv__score_words *w, qkv_str text, bool lowercase, qkv__place place)
 {
     qkv_status status = read_characters(&w->text, text, place);
     return status || !lowercase ? status : make_lowercase(w);

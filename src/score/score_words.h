@@ -21,7 +21,7 @@ typedef struct qkv__score_words {
 void qkv__score_words_free(qkv__score_words *w);
 
 /* Sets the text: its characters, in lower case if asked. FORMAT, LIMIT, MEMORY. */
-qkv_status qkv__score_words_read(qkv__score_words *w, const char *text, bool lowercase, qkv__place place);
+qkv_status qkv__score_words_read(qkv__score_words *w, qkv_str text, bool lowercase, qkv__place place);
 
 /* Puts white space between the words of the text. */
 qkv_status qkv__score_words_tokenize(qkv__score_words *w, qkv_score_tokenizer tokenizer);
