@@ -448,7 +448,8 @@ static void what_was_not_learned_is_told(void **state)
         const char *lr, *steps;
     } cases[] = {
         { "translate", "pairs.tsv", "almost nothing: validation loss ", "1e-9", "2" },
-        { "translate", "pairs.tsv", NULL, "0.01", "60" },
+        { "translate", "pairs.tsv", "almost nothing: BLEU ", "0.01", "60" },
+        { "translate", "pairs.tsv", NULL, "0.01", "400" },
         { "mask", "pairs.tsv", "almost nothing: validation loss ", "1e-9", "2" },
         { "classify", "labels.tsv", "almost nothing: its accuracy is ", "1e-9", "2" },
     };
@@ -458,10 +459,10 @@ static void what_was_not_learned_is_told(void **state)
         snprintf(out, sizeof out, "chance%zu", i);
         qkv_training *t = small_training(cases[i].job, cases[i].train, out, "steps", cases[i].steps, "lr", cases[i].lr,
                                          "schedule", "constant",
-                                         i < 2    ? "fit"
-                                         : i == 3 ? "ngrams"
+                                         i < 3    ? "fit"
+                                         : i == 4 ? "ngrams"
                                                   : NULL,
-                                         i < 2 ? "nothing" : "0", NULL);
+                                         i < 3 ? "nothing" : "0", NULL);
         assert_int_equal(run(t, &w, NULL), QKV_OK);
         if (cases[i].piece) assert_has(w.notes, cases[i].piece), assert_has(w.notes, "give more --minutes or --epochs");
         else assert_null(strstr(w.notes, "almost nothing"));

@@ -17,6 +17,7 @@ void qkv__training_measured(qkv_training *t, double loss, double accuracy)
 }
 
 enum { FEW_LINES = 20 }; /* BLEU of fewer says little */
+enum { NO_BLEU = 2 };    /* the most frequent words for every source have more than 1 */
 
 /* The loss of knowing how often each token occurs, and an end a text, in nats a token. 0: there is nothing to count. */
 static qkv_status unigram_loss(const qkv_training *t, double *loss)
@@ -66,18 +67,18 @@ qkv_status qkv__training_warn_of_chance(const qkv_training *t)
                                100 * t->best_accuracy, t->labels.names[label], 100 * majority);
         return QKV_OK;
     }
-    if (t->best_bleu >= 0 && t->best_bleu < 1 && t->lines.n >= FEW_LINES) {
-        qkv__training_note(t,
-                           "the model has learned almost nothing: BLEU %.2f on the validation lines: give more --minutes or "
-                           "--epochs, or more text",
-                           t->best_bleu);
-        return QKV_OK;
-    }
     qkv_status status = unigram_loss(t, &unigrams);
-    if (!status && t->best_loss > 0.95 * unigrams)
+    if (status) return status;
+    if (t->best_loss > 0.95 * unigrams)
         qkv__training_note(t,
                            "the model has learned almost nothing: validation loss %.4f, and the frequencies of the tokens "
                            "alone give %.4f: give more --minutes or --epochs, or more text",
                            t->best_loss, unigrams);
-    return status;
+    /* Lines of less than four words have no BLEU, however good they are: then the loss is low. */
+    else if (t->best_loss > 0.6 * unigrams && t->best_bleu >= 0 && t->best_bleu < NO_BLEU && t->lines.n >= FEW_LINES)
+        qkv__training_note(t,
+                           "the model has learned almost nothing: BLEU %.2f on the validation lines: give more --minutes or "
+                           "--epochs, or more text",
+                           t->best_bleu);
+    return QKV_OK;
 }

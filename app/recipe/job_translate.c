@@ -410,6 +410,18 @@ static qkv_status fit_length(qkv_training *t)
     return status;
 }
 
+/* Where nothing else has measured BLEU, that of a few lines: the loss of a model that translates nothing is often well below the
+ * one of token frequencies. */
+static qkv_status finish_translator(qkv_training *t)
+{
+    enum { MOST = 48 };
+    const char *sources[MOST], *references[MOST];
+    qkv_status status = fit_length(t);
+    if (status || t->best_bleu >= 0 || !t->lines.n) return status;
+    int64_t n = take_spread(t, MOST, sources, references);
+    return qkv__lines_bleu(t->model, sources, references, n, (qkv_score_tokenizer)t->o.v.bleu_tokenizer, &t->best_bleu);
+}
+
 /* Some lines, as many as there is time for, are searched by a model that has learned nothing, which does not end a line: as far as
  * an average one goes. The seconds of one, while the machine was least disturbed. */
 static qkv_status time_search(const qkv_training *t, double most_seconds, double *seconds)
@@ -454,7 +466,7 @@ const qkv__job qkv__translate_job = {
     .read = read_pairs,
     .validate = validate_translator,
     .sample = show_samples,
-    .finish = fit_length,
+    .finish = finish_translator,
     .time_search = time_search,
     .lines_searched = lines_searched,
 };
