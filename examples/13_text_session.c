@@ -46,7 +46,9 @@ int main(int argc, char **argv)
     if (!status && !(all = malloc((ids.n + n) * sizeof *all))) status = QKV_MEMORY;
     if (!status) {
         memcpy(all, ids.ids, ids.n * sizeof *all);
-        const int64_t vocabulary = qkv_transformer_options(qkv_model_transformer(m))->vocabulary;
+        qkv_config config = { .size = sizeof config };
+        qkv_model_config(m, &config);
+        const int64_t vocabulary = config.vocabulary;
         status = continue_ids(s, &ids, vocabulary, special.end, all + ids.n, &n);
     }
     if (!status) status = qkv_tokenizer_decode(qkv_model_tokenizer(m, QKV_SIDE_TARGET), all, ids.n + n, 1, &text);

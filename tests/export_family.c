@@ -5,6 +5,7 @@
 #include <qkv/qkv.h>
 
 #include "io/safetensors.h"
+#include "model/model.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -19,16 +20,19 @@ static void whole(const float *from, int n, int32_t *to)
     for (int i = 0; i < n; i++) to[i] = (int32_t)from[i];
 }
 
-static qkv_tensor *run(const qkv_transformer *m, qkv_tape *t)
+static qkv_tensor *run(const qkv__transformer *m, qkv_tape *t)
 {
     int32_t source[ROWS * SOURCE], aim[ROWS * TARGET], n[ROWS], aim_n[ROWS];
     whole(ids, ROWS * SOURCE, source);
     whole(target, ROWS * TARGET, aim);
     whole(lengths, ROWS, n);
     whole(target_lengths, ROWS, aim_n);
-    qkv_tensor *memory = qkv_transformer_encode(m, t, source, ROWS, SOURCE, n);
-    if (!qkv_transformer_options(m)->decoder_layers) return qkv_transformer_logits(m, memory);
-    return qkv_transformer_logits(m, qkv_transformer_decode(m, t, aim, ROWS, TARGET, aim_n, memory, n));
+    qkv_tensor *memory = qkv__transformer_encode(m, t,
+                                                 &(qkv_tokens){ .ids = source, .rows = ROWS, .length = SOURCE, .lengths = n });
+    if (!qkv__transformer_config(m)->decoder_layers) return qkv__transformer_logits(m, memory);
+    return qkv__transformer_logits(
+        m, qkv__transformer_decode(m, t, &(qkv_tokens){ .ids = aim, .rows = ROWS, .length = TARGET, .lengths = aim_n }, memory,
+                                   n));
 }
 
 static qkv_status write_golden(const char *folder, const qkv_tensor *logits)
@@ -72,7 +76,7 @@ int main(int argc, char **argv)
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
     qkv_status status = m ? qkv_model_save(m, argv[2], argv[1]) : QKV_USAGE;
     if (!status) {
-        qkv_tensor *logits = run(qkv_model_transformer(m), t);
+        qkv_tensor *logits = run(qkv__model_transformer(m), t);
         status = logits ? write_golden(argv[2], logits) : qkv_tape_status(t);
     }
     if (status) fprintf(stderr, "export_family: %s\n", qkv_error());

@@ -13,6 +13,7 @@
 #include "jinja/template.h"
 #include "model/family.h"
 #include "model/model_info.h"
+#include "nn/transformer.h"
 
 static const char *put_input(const char *name, const uint8_t *data, size_t size)
 {
@@ -39,7 +40,7 @@ static void make_model(const qkv__family *f, const qkv__published *p, const qkv_
     enum { MOST_LAYERS = 64 };
     if (o->encoder_layers > MOST_LAYERS || o->decoder_layers > MOST_LAYERS) return;
     qkv_params *params = qkv__params_plan();
-    qkv_transformer *m = qkv_transformer_new(params, o);
+    qkv__transformer *m = qkv__transformer_new(params, o);
     if (m && o->dim < 100000 && !qkv__read_divisors(p, params, m)) write_options(f, o);
     qkv_params_free(params);
 }

@@ -40,7 +40,7 @@ END {
         }
         for (k = 1; k <= n; k++) if (pointer[k]) emit("CALL", name, n, types, k, "NULL")
         for (k = 1; k <= n; k++)
-            if (match(types[k], /qkv_[a-z_]+_opts/) && name !~ /^qkv_transformer_(max_positions|preset)$/) # a getter; a name comes first
+            if (match(types[k], /qkv_[a-z_]+_opts/) && name !~ /^qkv_config_preset$/) # a name comes first
                 emit("SIZED", name, n, types, k, "WRONG_SIZE(" substr(types[k], RSTART, RLENGTH) ")")
     }
 }

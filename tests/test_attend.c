@@ -17,6 +17,7 @@
 #include <cmocka.h>
 
 #include "failing.h"
+#include "model/model.h"
 
 enum { LAYERS = 2, HEADS = 2, ROOM = 64 };
 
@@ -121,12 +122,16 @@ static int64_t encode(const qkv_model *m, const char *text, int32_t start, int32
 
 static by_hand run_by_hand(const qkv_model *m, const char *source, const char *target)
 {
-    const qkv_transformer *x = qkv_model_transformer(m);
+    const qkv__transformer *x = qkv__model_transformer(m);
     by_hand b = { .tape = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1, .keep_attention = 1 }) };
     if (source) b.n_source = encode(m, source, target ? -1 : 1, 2, b.source);
     if (target) b.n_read = encode(m, target, 1, -1, b.read);
-    qkv_tensor *memory = source ? qkv_transformer_encode(x, b.tape, b.source, 1, b.n_source, NULL) : NULL;
-    if (target) assert_non_null(qkv_transformer_decode(x, b.tape, b.read, 1, b.n_read, NULL, memory, NULL));
+    qkv_tensor *memory = source ? qkv__transformer_encode(x, b.tape,
+                                                          &(qkv_tokens){ .ids = b.source, .rows = 1, .length = b.n_source })
+                                : NULL;
+    if (target)
+        assert_non_null(
+            qkv__transformer_decode(x, b.tape, &(qkv_tokens){ .ids = b.read, .rows = 1, .length = b.n_read }, memory, NULL));
     return b;
 }
 

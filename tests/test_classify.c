@@ -17,6 +17,7 @@
 
 #include "failing.h"
 #include "lcg.h"
+#include "model/model.h"
 
 enum { BATCH = 4, LENGTH = 6, DIM = 8, CLASSES = 3, HIDDEN = BATCH * LENGTH * DIM };
 static const int32_t lengths[BATCH] = { 6, 3, 1, 4 };
@@ -77,7 +78,7 @@ static double loss_of(const numbers *x, qkv_pooling how)
 
 typedef struct setup {
     qkv_params *params;
-    qkv_transformer *model;
+    qkv__transformer *model;
     qkv_tape *tape;
     numbers x;
     float hidden[HIDDEN];
@@ -94,7 +95,7 @@ static void begin(setup *s, qkv_pooling how)
         .vocabulary = 9, .encoder_layers = 1, .dim = DIM, .heads = 2, .d_ff = 8, .classes = CLASSES, .pooling = how
     };
     *s = (setup){ .params = qkv_params_new(1), .tape = qkv_tape_new(NULL) };
-    s->model = qkv_transformer_new(s->params, &o);
+    s->model = qkv__transformer_new(s->params, &o);
     assert_non_null(s->model);
     lcg_state = 5;
     lcg_fill(s->hidden, HIDDEN);
@@ -126,7 +127,7 @@ static void pooling_counts_real_tokens(void **state)
         setup s;
         begin(&s, how);
         qkv_tensor *hidden = qkv_constant(s.tape, QKV_SHAPE(BATCH, LENGTH, DIM), s.hidden);
-        const qkv_tensor *pooled = qkv_transformer_pool(s.model, hidden, lengths, how);
+        const qkv_tensor *pooled = qkv__transformer_pool(s.model, hidden, lengths, how);
         assert_int_equal(qkv_tape_status(s.tape), QKV_OK);
         assert_int_equal(qkv_tensor_ndim(pooled), 2);
         assert_int_equal(qkv_tensor_dim(pooled, 0), BATCH);
@@ -147,7 +148,7 @@ static void gradients_are_those_of_double(void **state)
         setup s;
         begin(&s, how);
         qkv_tensor *hidden = qkv_variable(s.tape, QKV_SHAPE(BATCH, LENGTH, DIM), s.hidden);
-        qkv_tensor *loss = qkv_cross_entropy(qkv_transformer_classify(s.model, hidden, lengths), classes);
+        qkv_tensor *loss = qkv_cross_entropy(qkv__transformer_classify(s.model, hidden, lengths), classes);
         assert_true(fabs((double)qkv_tensor_item(loss) - loss_of(&s.x, how)) < 2e-6);
         assert_int_equal(qkv_backward(loss), QKV_OK);
         const struct part {
@@ -184,24 +185,24 @@ static void pooling_refuses(void **state)
     const int32_t none[BATCH] = { 6, 0, 1, 4 }, many[BATCH] = { 6, 7, 1, 4 };
     for (int i = 0; i < 5; i++) {
         qkv_tensor *hidden = qkv_constant(s.tape, QKV_SHAPE(BATCH, LENGTH, DIM), s.hidden);
-        const qkv_tensor *y = i == 0   ? qkv_transformer_pool(s.model, hidden, lengths, QKV_POOLING_ATTENTION)
-                              : i == 1 ? qkv_transformer_pool(s.model, hidden, none, QKV_POOLING_LAST)
-                              : i == 2 ? qkv_transformer_pool(s.model, hidden, many, QKV_POOLING_LAST)
-                              : i == 3 ? qkv_transformer_pool(s.model, hidden, lengths, (qkv_pooling)9)
-                                       : qkv_transformer_pool(s.model, qkv_reshape(hidden, QKV_SHAPE(BATCH * LENGTH, DIM)),
-                                                              lengths, QKV_POOLING_MEAN);
+        const qkv_tensor *y = i == 0   ? qkv__transformer_pool(s.model, hidden, lengths, QKV_POOLING_ATTENTION)
+                              : i == 1 ? qkv__transformer_pool(s.model, hidden, none, QKV_POOLING_LAST)
+                              : i == 2 ? qkv__transformer_pool(s.model, hidden, many, QKV_POOLING_LAST)
+                              : i == 3 ? qkv__transformer_pool(s.model, hidden, lengths, (qkv_pooling)9)
+                                       : qkv__transformer_pool(s.model, qkv_reshape(hidden, QKV_SHAPE(BATCH * LENGTH, DIM)),
+                                                               lengths, QKV_POOLING_MEAN);
         assert_null(y);
         assert_int_equal(qkv_tape_status(s.tape), QKV_USAGE);
         qkv_tape_reset(s.tape);
     }
-    assert_null(qkv_transformer_pool(s.model, NULL, NULL, QKV_POOLING_MEAN));
-    assert_null(qkv_transformer_classify(s.model, NULL, NULL));
+    assert_null(qkv__transformer_pool(s.model, NULL, NULL, QKV_POOLING_MEAN));
+    assert_null(qkv__transformer_classify(s.model, NULL, NULL));
     end(&s);
     qkv_params *p = qkv_params_new(1);
-    const qkv_transformer *plain = qkv_transformer_new(
+    const qkv__transformer *plain = qkv__transformer_new(
         p, &(qkv_config){ .vocabulary = 9, .encoder_layers = 1, .dim = DIM, .heads = 2, .d_ff = 8 });
     qkv_tape *t = qkv_tape_new(NULL);
-    assert_null(qkv_transformer_classify(plain, qkv_constant(t, QKV_SHAPE(1, 2, DIM), NULL), NULL));
+    assert_null(qkv__transformer_classify(plain, qkv_constant(t, QKV_SHAPE(1, 2, DIM), NULL), NULL));
     assert_int_equal(qkv_tape_status(t), QKV_USAGE);
     assert_non_null(strstr(qkv_error(), "no classifier"));
     qkv_tape_free(t);
@@ -213,12 +214,13 @@ static void pooling_refuses(void **state)
 enum { ROWS = 7, LONGEST = 45, WIDE = 48 };
 
 /* Logits of rows of these lengths, padded to `length`. */
-static void logits_of(const qkv_transformer *m, const int32_t *ids, int64_t rows, int64_t length, const int32_t *of_rows,
+static void logits_of(const qkv__transformer *m, const int32_t *ids, int64_t rows, int64_t length, const int32_t *of_rows,
                       float *out)
 {
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
-    qkv_tensor *hidden = qkv_transformer_encode(m, t, ids, rows, length, of_rows);
-    const float *logits = qkv_tensor_data(qkv_transformer_classify(m, hidden, of_rows));
+    qkv_tensor *hidden = qkv__transformer_encode(
+        m, t, &(qkv_tokens){ .ids = ids, .rows = rows, .length = length, .lengths = of_rows });
+    const float *logits = qkv_tensor_data(qkv__transformer_classify(m, hidden, of_rows));
     assert_int_equal(qkv_tape_status(t), QKV_OK);
     memcpy(out, logits, sizeof *out * (size_t)(rows * CLASSES));
     qkv_tape_free(t);
@@ -235,7 +237,7 @@ static void rows_alone_and_together(void **state)
             .vocabulary = 50, .encoder_layers = 2, .dim = WIDE, .heads = 4, .d_ff = 96, .classes = CLASSES, .pooling = how
         };
         qkv_params *p = qkv_params_new(3);
-        const qkv_transformer *m = qkv_transformer_new(p, &o);
+        const qkv__transformer *m = qkv__transformer_new(p, &o);
         qkv_tensor *query = qkv_params_find(p, "pool.weight");
         if (query) lcg_fill(qkv_tensor_data_mut(query), WIDE);
         float together[ROWS * CLASSES], other[ROWS * CLASSES];
@@ -298,9 +300,9 @@ static qkv_model *word_model(const qkv_config *o)
 static void probabilities_of(const qkv_model *m, const int32_t *ids, int64_t n, float out[CLASSES])
 {
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
-    const qkv_transformer *x = qkv_model_transformer(m);
-    const float *p = qkv_tensor_data(
-        qkv_softmax(qkv_transformer_classify(x, qkv_transformer_encode(x, t, ids, 1, n, NULL), NULL)));
+    const qkv__transformer *x = qkv__model_transformer(m);
+    const float *p = qkv_tensor_data(qkv_softmax(qkv__transformer_classify(
+        x, qkv__transformer_encode(x, t, &(qkv_tokens){ .ids = ids, .rows = 1, .length = n }), NULL)));
     assert_int_equal(qkv_tape_status(t), QKV_OK);
     memcpy(out, p, sizeof *out * CLASSES);
     qkv_tape_free(t);
@@ -326,8 +328,9 @@ static void only_class(void **state)
     assert_int_equal(found.width, 1);
     const int32_t ids[] = { START, word_id(m, "w1"), word_id(m, "w2"), word_id(m, "w3"), END };
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
-    const qkv_transformer *x = qkv_model_transformer(m);
-    float logit = qkv_tensor_item(qkv_transformer_classify(x, qkv_transformer_encode(x, t, ids, 1, 5, NULL), NULL));
+    const qkv__transformer *x = qkv__model_transformer(m);
+    float logit = qkv_tensor_item(
+        qkv__transformer_classify(x, qkv__transformer_encode(x, t, &(qkv_tokens){ .ids = ids, .rows = 1, .length = 5 }), NULL));
     assert_true(found.data[0] == logit && found.data[0] != found.data[1] && logit != 1);
     qkv_tape_free(t);
     qkv_matrix_free(&found);
@@ -672,9 +675,10 @@ static void vectors(void **state)
             assert_int_equal(qkv_embed(m, &(qkv_texts){ .texts = both, .n = 2 }, &o, &normal), QKV_OK);
             assert_int_equal(raw.width, 16);
             qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
-            const qkv_transformer *x = qkv_model_transformer(m);
-            qkv_tensor *hidden = qkv_transformer_encode(x, t, ids + translates, 1, 4 - translates, NULL);
-            const qkv_tensor *wanted = qkv_transformer_pool(x, hidden, NULL, how);
+            const qkv__transformer *x = qkv__model_transformer(m);
+            qkv_tensor *hidden = qkv__transformer_encode(
+                x, t, &(qkv_tokens){ .ids = ids + translates, .rows = 1, .length = 4 - translates });
+            const qkv_tensor *wanted = qkv__transformer_pool(x, hidden, NULL, how);
             assert_memory_equal(raw.data + 16, qkv_tensor_data(wanted), sizeof(float) * 16);
             qkv_tape_free(t);
             for (int i = 0; i < 2; i++) {
@@ -774,7 +778,7 @@ static void labels_come_back(void **state)
     assert_int_equal(qkv_model_save(m, folder, NULL), QKV_OK);
     qkv_model_free(m);
     assert_non_null(m = qkv_model_load(folder, NULL));
-    const qkv_config *o = qkv_transformer_options(qkv_model_transformer(m));
+    const qkv_config *o = qkv__model_config(m);
     assert_int_equal(o->classes, CLASSES);
     assert_int_equal(o->pooling, QKV_POOLING_ATTENTION);
     for (int i = 0; i < CLASSES; i++) assert_string_equal(qkv_model_label(m, i), names[i]);
@@ -810,7 +814,7 @@ static void poolings_come_back(void **state)
         sprintf(wanted, "\"pooling\": \"%s\"", pooling_names[how]);
         assert_non_null(strstr(config_text(text), wanted));
         assert_non_null(m = qkv_model_load(folder, NULL));
-        assert_int_equal(qkv_transformer_options(qkv_model_transformer(m))->pooling, how);
+        assert_int_equal(qkv__model_config(m)->pooling, how);
         qkv_model_free(m);
     }
 }

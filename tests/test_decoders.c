@@ -18,6 +18,7 @@
 #include "io/safetensors.h"
 #include "model/family.h"
 #include "nn/params.h"
+#include "model/model.h"
 
 enum { BATCH = 2, MOST = 4096 };
 
@@ -94,18 +95,19 @@ static void compare_folder(const char *path, const char *name)
 {
     int32_t ids[64], lengths[BATCH];
     qkv_model *model = load(path);
-    const qkv_transformer *m = qkv_model_transformer(model);
+    const qkv__transformer *m = qkv__model_transformer(model);
     open_golden(name);
     int64_t length = ids_of("ids", ids) / BATCH;
     ids_of("lengths", lengths);
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1, .keep_hidden = 1 });
-    qkv_tensor *last = qkv_transformer_decode(m, t, ids, BATCH, length, lengths, NULL, NULL);
+    qkv_tensor *last = qkv__transformer_decode(
+        m, t, &(qkv_tokens){ .ids = ids, .rows = BATCH, .length = length, .lengths = lengths }, NULL, NULL);
     if (!last) fail_msg("%s: %s", name, qkv_error());
-    compare(name, "logits", qkv_transformer_logits(m, last), lengths, 1e-4);
+    compare(name, "logits", qkv__transformer_logits(m, last), lengths, 1e-4);
     int n = 0;
     for (char what[32]; snprintf(what, sizeof what, "hidden.%d", n), qkv__safetensors_find(&golden, what); n++)
         compare(name, what, qkv_tape_hidden(t, n), lengths, 1e-4);
-    assert_int_equal(n, qkv_transformer_options(m)->decoder_layers + 1);
+    assert_int_equal(n, qkv__transformer_config(m)->decoder_layers + 1);
     qkv_tape_free(t);
     qkv__safetensors_free(&golden);
     qkv_model_free(model);
@@ -127,7 +129,7 @@ static void writes_what_pytorch_writes(void **state)
         qkv_model *m = load(golden_folder(models[i].name));
         open_golden(models[i].name);
         int64_t n = ids_of("prompt", prompt), more = ids_of("greedy", wanted);
-        int64_t size = qkv_transformer_options(qkv_model_transformer(m))->vocabulary;
+        int64_t size = qkv__model_config(m)->vocabulary;
         qkv_session *s = qkv_session_new(m, NULL);
         assert_int_equal(qkv_session_start(s, 1), QKV_OK);
         for (int64_t k = 0; k < n; k++) written[prompt[k]] = true;
@@ -175,14 +177,15 @@ static void gradients_are_pytorchs(void **state)
     for (int i = 0; i < MODELS; i++) {
         int32_t ids[64];
         qkv_model *model = load(golden_folder(models[i].name));
-        const qkv_transformer *m = qkv_model_transformer(model);
+        const qkv__transformer *m = qkv__model_transformer(model);
         qkv_params *p = qkv_model_params(model);
         assert_int_equal(qkv__params_materialize(p), QKV_OK);
         open_golden(models[i].name);
         int64_t length = ids_of("ids", ids) / BATCH;
         qkv_tape *t = qkv_tape_new(NULL);
-        qkv_tensor *hidden = qkv_transformer_decode(m, t, ids, 1, length - 1, NULL, NULL, NULL);
-        qkv_tensor *loss = qkv_cross_entropy(qkv_transformer_logits(m, hidden), ids + 1);
+        qkv_tensor *hidden = qkv__transformer_decode(m, t, &(qkv_tokens){ .ids = ids, .rows = 1, .length = length - 1 }, NULL,
+                                                     NULL);
+        qkv_tensor *loss = qkv_cross_entropy(qkv__transformer_logits(m, hidden), ids + 1);
         if (qkv_backward(loss)) fail_msg("%s: %s", models[i].name, qkv_error());
         for (int k = 0; k < qkv_params_size(p); k++) compare_gradient(&models[i], p, k);
         qkv_tape_free(t);
@@ -203,7 +206,7 @@ static void long_text(int32_t *ids, int64_t n)
 static qkv_model *with_window(const struct decoder *d, int64_t window)
 {
     qkv_model *from = load(golden_folder(d->name));
-    qkv_config o = *qkv_transformer_options(qkv_model_transformer(from));
+    qkv_config o = *qkv__model_config(from);
     o.size = sizeof o;
     o.window = window;
     qkv_model *m = qkv_model_new(&o, 7);
@@ -223,11 +226,11 @@ static void check_windows(const struct decoder *d, int64_t window)
     int32_t ids[LONG];
     long_text(ids, LONG);
     qkv_model *model = with_window(d, window);
-    const qkv_transformer *m = qkv_model_transformer(model);
-    int64_t heads = qkv_transformer_options(m)->heads, size = qkv_transformer_options(m)->vocabulary;
+    const qkv__transformer *m = qkv__model_transformer(model);
+    int64_t heads = qkv__transformer_config(m)->heads, size = qkv__transformer_config(m)->vocabulary;
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1, .keep_attention = 1 });
-    const float *whole = qkv_tensor_data(
-        qkv_transformer_logits(m, qkv_transformer_decode(m, t, ids, 1, LONG, NULL, NULL, NULL)));
+    const float *whole = qkv_tensor_data(qkv__transformer_logits(
+        m, qkv__transformer_decode(m, t, &(qkv_tokens){ .ids = ids, .rows = 1, .length = LONG }, NULL, NULL)));
     for (int layer = 0; layer < d->layers; layer++)
         for (int64_t i = 0; i < heads * LONG * LONG; i++)
             if ((qkv_tensor_data(qkv_tape_attention(t, layer))[i] > 0) != sees(d, window, layer, i / LONG % LONG, i % LONG))
@@ -268,8 +271,8 @@ static void files_written_again(void **state)
         if (qkv_model_save(m, folder, models[i].family)) fail_msg("%s: %s", models[i].name, qkv_error());
         compare_folder(folder, models[i].name);
         qkv_model *again = load(folder);
-        const qkv_config *a = qkv_transformer_options(qkv_model_transformer(m));
-        const qkv_config *b = qkv_transformer_options(qkv_model_transformer(again));
+        const qkv_config *a = qkv__model_config(m);
+        const qkv_config *b = qkv__model_config(again);
 #define QKV_OPTION(member, ...) \
     if (a->member != 0 && a->member != b->member) fail_msg("%s: %s differs", models[i].name, #member);
 #include <qkv/transformer.def>
@@ -292,7 +295,7 @@ static void models_made_of_others(void **state)
     (void)state;
     for (int i = 0; i < MODELS; i++) {
         qkv_model *from = load(golden_folder(models[i].name));
-        qkv_config o = *qkv_transformer_options(qkv_model_transformer(from));
+        qkv_config o = *qkv__model_config(from);
         o.size = sizeof o;
         qkv_model *m = qkv_model_adapt(from, &o, 5);
         if (!m || qkv_model_save(m, folder, NULL)) fail_msg("%s: %s", models[i].name, qkv_error());
@@ -386,8 +389,7 @@ static void layers_by_name(void **state)
             continue;
         }
         if (!m) fail_msg("%s: %s", rows[i].list, qkv_error());
-        for (int k = 0; k < 3; k++)
-            assert_int_equal(qkv__has_window(qkv_transformer_options(qkv_model_transformer(m)), k), rows[i].local >> k & 1);
+        for (int k = 0; k < 3; k++) assert_int_equal(qkv__has_window(qkv__model_config(m), k), rows[i].local >> k & 1);
         qkv_model_free(m);
     }
 }
@@ -408,8 +410,9 @@ static void quantized(void **state)
         qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
         const float *got[2];
         for (int k = 0; k < 2; k++) {
-            const qkv_transformer *x = qkv_model_transformer(m[k]);
-            got[k] = qkv_tensor_data(qkv_transformer_logits(x, qkv_transformer_decode(x, t, ids, 1, length, NULL, NULL, NULL)));
+            const qkv__transformer *x = qkv__model_transformer(m[k]);
+            got[k] = qkv_tensor_data(qkv__transformer_logits(
+                x, qkv__transformer_decode(x, t, &(qkv_tokens){ .ids = ids, .rows = 1, .length = length }, NULL, NULL)));
         }
         assert_memory_equal(got[0], got[1], sizeof(float) * (size_t)n);
         for (int64_t k = 0; k < n; k++) {

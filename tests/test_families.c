@@ -22,6 +22,7 @@
 #include "model/classes.h"
 #include "nn/params.h"
 #include "tensor/types.h"
+#include "model/model.h"
 
 enum { BATCH = 2, MOST = 8192 };
 
@@ -153,19 +154,28 @@ static batch read_batch(bool has_target)
 /* The last hidden states of a batch. */
 static qkv_tensor *run(const qkv_model *model, qkv_tape *t, const batch *b)
 {
-    const qkv_transformer *m = qkv_model_transformer(model);
-    const qkv_config *o = qkv_transformer_options(m);
-    if (!o->encoder_layers) return qkv_transformer_decode(m, t, b->ids, BATCH, b->length, b->lengths, NULL, NULL);
-    qkv_tensor *x = qkv_transformer_encode_typed(m, t, b->ids, o->token_types ? b->types : NULL, BATCH, b->length, b->lengths);
+    const qkv__transformer *m = qkv__model_transformer(model);
+    const qkv_config *o = qkv__transformer_config(m);
+    if (!o->encoder_layers)
+        return qkv__transformer_decode(
+            m, t, &(qkv_tokens){ .ids = b->ids, .rows = BATCH, .length = b->length, .lengths = b->lengths }, NULL, NULL);
+    qkv_tensor *x = qkv__transformer_encode(m, t,
+                                            &(qkv_tokens){ .ids = b->ids,
+                                                           .types = o->token_types ? b->types : NULL,
+                                                           .rows = BATCH,
+                                                           .length = b->length,
+                                                           .lengths = b->lengths });
     if (!o->decoder_layers) return x;
-    return qkv_transformer_decode(m, t, b->target, BATCH, b->target_length, b->target_lengths, x, b->lengths);
+    return qkv__transformer_decode(
+        m, t, &(qkv_tokens){ .ids = b->target, .rows = BATCH, .length = b->target_length, .lengths = b->target_lengths }, x,
+        b->lengths);
 }
 
 static void compare_folder(const char *path, const char *name)
 {
     qkv_model *model = load(path);
-    const qkv_transformer *m = qkv_model_transformer(model);
-    const qkv_config *o = qkv_transformer_options(m);
+    const qkv__transformer *m = qkv__model_transformer(model);
+    const qkv_config *o = qkv__transformer_config(m);
     assert_int_equal(open_golden(name), QKV_OK);
     batch b = read_batch(o->encoder_layers && o->decoder_layers);
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1, .keep_hidden = 1 });
@@ -176,9 +186,9 @@ static void compare_folder(const char *path, const char *name)
         compare(name, what, qkv_tape_hidden(t, n), n <= o->encoder_layers || !o->encoder_layers ? b.lengths : b.target_lengths);
     assert_true(n >= 2);
     assert_null(qkv_tape_hidden(t, n));
-    if (numbers("tags", NULL)) compare(name, "tags", qkv_transformer_tag(m, last), lengths);
-    if (numbers("logits", NULL)) compare(name, "logits", qkv_transformer_logits(m, last), lengths);
-    if (numbers("classes", NULL)) compare(name, "classes", qkv_transformer_classify(m, last, b.lengths), NULL);
+    if (numbers("tags", NULL)) compare(name, "tags", qkv__transformer_tag(m, last), lengths);
+    if (numbers("logits", NULL)) compare(name, "logits", qkv__transformer_logits(m, last), lengths);
+    if (numbers("classes", NULL)) compare(name, "classes", qkv__transformer_classify(m, last, b.lengths), NULL);
     if (o->classes && o->decoder_layers) {
         const qkv_batch alone = { .rows = BATCH, .source_length = b.length, .source = b.ids, .source_lengths = b.lengths };
         compare(name, "classes", qkv__classify_batch(model, t, &alone), NULL);
@@ -205,16 +215,21 @@ static void steps_equal_a_whole_forward(void **state)
                                             "t5",     "flan_t5", "umt5", "bart",  "mbart", "m2m_100" };
     for (size_t i = 0; i < sizeof decoders / sizeof *decoders; i++) {
         qkv_model *model = load(golden_folder(decoders[i]));
-        const qkv_transformer *m = qkv_model_transformer(model);
-        bool has_encoder = qkv_transformer_options(m)->encoder_layers > 0;
+        const qkv__transformer *m = qkv__model_transformer(model);
+        bool has_encoder = qkv__transformer_config(m)->encoder_layers > 0;
         assert_int_equal(open_golden(decoders[i]), QKV_OK);
         batch b = read_batch(has_encoder);
         const int32_t *ids = has_encoder ? b.target : b.ids;
         int64_t length = has_encoder ? b.target_length : b.length;
         qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
-        qkv_tensor *memory = has_encoder ? qkv_transformer_encode(m, t, b.ids, BATCH, b.length, b.lengths) : NULL;
-        qkv_tensor *whole = qkv_transformer_logits(
-            m, qkv_transformer_decode(m, t, ids, BATCH, length, NULL, memory, memory ? b.lengths : NULL));
+        qkv_tensor *memory = has_encoder
+                                 ? qkv__transformer_encode(
+                                       m, t,
+                                       &(qkv_tokens){ .ids = b.ids, .rows = BATCH, .length = b.length, .lengths = b.lengths })
+                                 : NULL;
+        qkv_tensor *whole = qkv__transformer_logits(
+            m, qkv__transformer_decode(m, t, &(qkv_tokens){ .ids = ids, .rows = BATCH, .length = length }, memory,
+                                       memory ? b.lengths : NULL));
         qkv_session *s = qkv_session_new(model, NULL);
         assert_int_equal(has_encoder ? qkv_session_encode(s, b.ids, BATCH, b.length, b.lengths) : qkv_session_start(s, BATCH),
                          QKV_OK);
@@ -239,7 +254,7 @@ static void compare_greedy(const char *name)
     qkv_model *m = load(golden_folder(name));
     assert_int_equal(open_golden(name), QKV_OK);
     batch b = read_batch(true);
-    int64_t length = dimension("greedy", 1), size = qkv_transformer_options(qkv_model_transformer(m))->vocabulary;
+    int64_t length = dimension("greedy", 1), size = qkv__model_config(m)->vocabulary;
     const float *wanted = numbers("greedy", NULL);
     int32_t start = qkv_model_get_info(m)->start, ids[BATCH] = { start, start };
     bool written[BATCH][64] = { { false } };
@@ -278,15 +293,15 @@ static void writes_what_pytorch_writes(void **state)
 static qkv_tensor *loss_of(const qkv_model *model, qkv_tape *t, const batch *b)
 {
     static const int32_t classes[BATCH] = { 0, 1 };
-    const qkv_transformer *m = qkv_model_transformer(model);
-    const qkv_config *o = qkv_transformer_options(m);
+    const qkv__transformer *m = qkv__model_transformer(model);
+    const qkv_config *o = qkv__transformer_config(m);
     qkv_tensor *last = run(model, t, b);
-    if (o->classes) return qkv_cross_entropy(qkv_transformer_classify(m, last, b->lengths), classes);
+    if (o->classes) return qkv_cross_entropy(qkv__transformer_classify(m, last, b->lengths), classes);
     int64_t length = o->decoder_layers ? b->target_length : b->length;
     const int32_t *ids = o->decoder_layers ? b->target : b->ids, *lengths = o->decoder_layers ? b->target_lengths : b->lengths;
     int32_t labels[64];
     for (int64_t i = 0; i < BATCH * length; i++) labels[i] = i % length < lengths[i / length] ? ids[i] : -1;
-    return qkv_cross_entropy_with(qkv_transformer_logits(m, last), labels,
+    return qkv_cross_entropy_with(qkv__transformer_logits(m, last), labels,
                                   &(qkv_cross_entropy_opts){ .ignore = -1, .has_ignore = 1 });
 }
 
@@ -294,11 +309,11 @@ static int compare_gradients(const char *name)
 {
     int compared = 0;
     qkv_model *model = load(golden_folder(name));
-    qkv_params *p = qkv_model_params(model);
+    qkv_params *p = qkv__model_params(model);
     assert_int_equal(open_golden(name), QKV_OK);
     assert_int_equal(qkv__params_materialize(p), QKV_OK);
     qkv_params_zero_grad(p);
-    batch b = read_batch(qkv_transformer_options(qkv_model_transformer(model))->decoder_layers > 0);
+    batch b = read_batch(qkv__model_config(model)->decoder_layers > 0);
     qkv_tape *t = qkv_tape_new(NULL);
     assert_int_equal(qkv_backward(loss_of(model, t, &b)), QKV_OK);
     for (int i = 0; i < qkv_params_size(p); i++) {
@@ -664,7 +679,7 @@ static void info_comes_back(void **state)
             assert_true(a->length_penalty == b->length_penalty && a->context == b->context && a->sample == b->sample);
             assert_true(a->top_k == b->top_k && a->temperature == b->temperature && a->top_p == b->top_p);
             assert_true(a->repetition_penalty == b->repetition_penalty);
-            qkv_model *like = qkv_model_adapt(m, qkv_transformer_options(qkv_model_transformer(m)), 1);
+            qkv_model *like = qkv_model_adapt(m, qkv__model_config(m), 1);
             b = qkv_model_get_info(like);
             assert_non_null(b);
             same_ids(a->ends, a->n_ends, b->ends, b->n_ends);
@@ -693,7 +708,7 @@ static void turned_matrices_come_back(void **state)
     qkv_model *m = qkv_model_new(&o, 4);
     assert_int_equal(qkv_model_save(m, folder, "gpt2"), QKV_OK);
     qkv_model *again = load(folder);
-    const qkv_params *a = qkv_model_params(m), *b = qkv_model_params(again);
+    const qkv_params *a = qkv__model_params(m), *b = qkv__model_params(again);
     assert_int_equal(qkv_params_size(a), qkv_params_size(b));
     for (int i = 0; i < qkv_params_size(a); i++) {
         const qkv_tensor *x = qkv_params_at(a, i), *y = qkv_params_find(b, qkv_params_name(a, i));
@@ -755,7 +770,7 @@ static void labels_are_written_both_ways(void **state)
 static qkv_status make_one_like_marian(void)
 {
     qkv_model *m = qkv_model_load(golden_folder("marian"), NULL);
-    qkv_model *like = m ? qkv_model_adapt(m, qkv_transformer_options(qkv_model_transformer(m)), 1) : NULL;
+    qkv_model *like = m ? qkv_model_adapt(m, qkv__model_config(m), 1) : NULL;
     qkv_status status = like ? QKV_OK : qkv_error_status();
     qkv_model_free(like);
     qkv_model_free(m);
@@ -883,14 +898,13 @@ static void missing_keys(void **state)
         "{\"rope_type\": \"llama3\", \"rope_theta\": 500.0, \"factor\": 8.0, \"low_freq_factor\": 1.0, \"high_freq_factor\": "
         "4.0, \"original_max_position_embeddings\": 16}");
     qkv_model *m = load(folder), *same = load(golden_folder("llama"));
-    assert_memory_equal(qkv_transformer_options(qkv_model_transformer(m)), qkv_transformer_options(qkv_model_transformer(same)),
-                        sizeof(qkv_config));
+    assert_memory_equal(qkv__model_config(m), qkv__model_config(same), sizeof(qkv_config));
     qkv_model_free(m);
     qkv_model_free(same);
     copy_golden("bert_mlm"); /* the tensors tell that it has a head */
     set_key("config.json", "architectures", NULL);
     m = load(folder);
-    assert_true(qkv_transformer_options(qkv_model_transformer(m))->head);
+    assert_true(qkv__model_config(m)->head);
     qkv_model_free(m);
 }
 
@@ -901,9 +915,9 @@ static int64_t copy_last(const qkv_model *m, const batch *b, float *to)
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
     qkv_tensor *x = run(m, t, b);
     if (!x) fail_msg("%s", qkv_error());
-    const qkv_config *o = qkv_transformer_options(qkv_model_transformer(m));
+    const qkv_config *o = qkv__model_config(m);
     bool has_words = o->head || !o->embed_dim; /* narrow tables alone are no output layer */
-    qkv_tensor *logits = has_words ? qkv_transformer_logits(qkv_model_transformer(m), x) : x;
+    qkv_tensor *logits = has_words ? qkv__transformer_logits(qkv__model_transformer(m), x) : x;
     int64_t n = qkv_tensor_count(logits);
     assert_true(n > 0 && n <= MOST);
     memcpy(to, qkv_tensor_data(logits), sizeof(float) * (size_t)n);
@@ -913,7 +927,7 @@ static int64_t copy_last(const qkv_model *m, const batch *b, float *to)
 
 static void same_weights(const qkv_model *a, const qkv_model *b)
 {
-    qkv_params *p = qkv_model_params(a), *q = qkv_model_params(b);
+    qkv_params *p = qkv__model_params(a), *q = qkv__model_params(b);
     assert_int_equal(qkv__params_materialize(p), QKV_OK); /* some may be kept in 16 bits */
     assert_int_equal(qkv__params_materialize(q), QKV_OK);
     assert_int_equal(qkv_params_size(p), qkv_params_size(q));
@@ -1092,7 +1106,7 @@ static void words_without_a_head(void **state)
     static float first[MOST], second[MOST];
     const batch b = { .ids = { 1, 5, 7, 2, 9, 4 }, .lengths = { 3, 2 }, .length = 3 };
     qkv_model *m = qkv_model_new(&o, 3);
-    float *gain = qkv_tensor_data_mut(qkv_params_find(qkv_model_params(m), "encoder.norm.weight"));
+    float *gain = qkv_tensor_data_mut(qkv_params_find(qkv__model_params(m), "encoder.norm.weight"));
     for (int i = 0; i < 8; i++) gain[i] = i % 3 ? 0.4f * (float)i : -2;
     int64_t n = copy_last(m, &b, first);
     assert_int_equal(qkv_model_save(m, folder, "modernbert"), QKV_OK);
@@ -1176,11 +1190,11 @@ static void like_another(void **state)
 {
     (void)state;
     qkv_model *m = load(golden_folder("bert_mlm"));
-    qkv_config o = *qkv_transformer_options(qkv_model_transformer(m));
+    qkv_config o = *qkv__model_config(m);
     o.classes = 5;
     qkv_model *made = qkv_model_adapt(m, &o, 1);
     assert_non_null(made);
-    qkv_params *p = qkv_model_params(m), *q = qkv_model_params(made);
+    qkv_params *p = qkv__model_params(m), *q = qkv__model_params(made);
     assert_int_equal(qkv_params_size(q), qkv_params_size(p) + 2);
     for (int i = 0; i < qkv_params_size(p); i++) {
         qkv_tensor *w = qkv_params_at(p, i);
@@ -1255,17 +1269,17 @@ static void nothing_is_copied(void **state)
     assert_int_equal(qkv_model_save(m, folder, "llama"), QKV_OK);
     qkv_shutdown();
     const qkv__memory table = { failing_alloc, failing_release };
-    size_t bytes = sizeof(float) * (size_t)qkv_params_count(qkv_model_params(m));
+    size_t bytes = sizeof(float) * (size_t)qkv_params_count(qkv__model_params(m));
     qkv_model_free(m);
     failing = (struct failing){ .fail_at = -1 };
     qkv__set_memory(&table);
     m = load(folder);
     if (!(failing.held < bytes / 20)) fail_msg("%zu bytes are held for %zu bytes of weights", failing.held, bytes);
-    qkv_tensor *embed = qkv_params_find(qkv_model_params(m), "embed.weight");
+    qkv_tensor *embed = qkv_params_find(qkv__model_params(m), "embed.weight");
     const float *mapped = qkv_tensor_data(embed);
     float before = mapped[7];
     assert_null(qkv_tensor_grad(embed));
-    assert_int_equal(qkv__params_materialize(qkv_model_params(m)), QKV_OK);
+    assert_int_equal(qkv__params_materialize(qkv__model_params(m)), QKV_OK);
     assert_ptr_not_equal(qkv_tensor_data(embed), mapped);
     assert_true(qkv_tensor_data(embed)[7] == before && qkv_tensor_grad(embed));
     assert_true(failing.held > 2 * bytes);
@@ -1284,11 +1298,12 @@ static void loaded_models_train(void **state)
     assert_int_equal(qkv_model_save(m[0], folder, "llama"), QKV_OK);
     m[1] = load(folder);
     for (int i = 0; i < 2; i++) {
-        qkv_optimizer *adam = qkv_optimizer_new(qkv_model_params(m[i]), &(qkv_optimizer_opts){ .rule = QKV_OPTIMIZER_ADAM });
+        qkv_optimizer *adam = qkv_optimizer_new(qkv__model_params(m[i]), &(qkv_optimizer_opts){ .rule = QKV_OPTIMIZER_ADAM });
         qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .train = 1 });
-        const qkv_transformer *x = qkv_model_transformer(m[i]);
+        const qkv__transformer *x = qkv__model_transformer(m[i]);
         for (int step = 0; step < 3; step++) {
-            qkv_tensor *logits = qkv_transformer_logits(x, qkv_transformer_decode(x, t, ids, 1, 4, NULL, NULL, NULL));
+            qkv_tensor *logits = qkv__transformer_logits(
+                x, qkv__transformer_decode(x, t, &(qkv_tokens){ .ids = ids, .rows = 1, .length = 4 }, NULL, NULL));
             assert_int_equal(qkv_backward(qkv_cross_entropy(logits, labels)), QKV_OK);
             assert_int_equal(qkv_optimizer_step(adam), QKV_OK);
             qkv_tape_reset(t);
@@ -1298,8 +1313,8 @@ static void loaded_models_train(void **state)
     }
     same_weights(m[0], m[1]);
     qkv_model *first = load(folder); /* the file has not changed */
-    assert_memory_not_equal(qkv_tensor_data(qkv_params_at(qkv_model_params(first), 0)),
-                            qkv_tensor_data(qkv_params_at(qkv_model_params(m[0]), 0)), 64);
+    assert_memory_not_equal(qkv_tensor_data(qkv_params_at(qkv__model_params(first), 0)),
+                            qkv_tensor_data(qkv_params_at(qkv__model_params(m[0]), 0)), 64);
     qkv_model_free(first);
     qkv_model_free(m[0]);
     qkv_model_free(m[1]);
@@ -1396,11 +1411,11 @@ static void narrow_models(void **state)
         qkv_model *m = load(golden_folder(some[i]));
         assert_int_equal(open_golden(some[i]), QKV_OK);
         batch b = read_batch(false);
-        assert_null(qkv_tensor_data(qkv_params_find(qkv_model_params(m), "decoder.0.self.q.weight")));
-        assert_null(qkv_tensor_data(qkv_params_find(qkv_model_params(m), "embed.weight")));
+        assert_null(qkv_tensor_data(qkv_params_find(qkv__model_params(m), "decoder.0.self.q.weight")));
+        assert_null(qkv_tensor_data(qkv_params_find(qkv__model_params(m), "embed.weight")));
         int64_t n = copy_last(m, &b, narrow);
-        assert_int_equal(qkv__params_materialize(qkv_model_params(m)), QKV_OK);
-        assert_non_null(qkv_tensor_data(qkv_params_find(qkv_model_params(m), "embed.weight")));
+        assert_int_equal(qkv__params_materialize(qkv__model_params(m)), QKV_OK);
+        assert_non_null(qkv_tensor_data(qkv_params_find(qkv__model_params(m), "embed.weight")));
         assert_int_equal(copy_last(m, &b, wide), n);
         assert_memory_equal(narrow, wide, sizeof(float) * (size_t)n);
         qkv__safetensors_free(&golden);
@@ -1419,7 +1434,7 @@ static void saving_changes_nothing(void **state)
                  in_folder("was"));
         assert_int_equal(system(command), 0);
         qkv_model *m = load(in_folder("was"));
-        const qkv_tensor *w = qkv_params_find(qkv_model_params(m), "embed.weight");
+        const qkv_tensor *w = qkv_params_find(qkv__model_params(m), "embed.weight");
         const float *lies = qkv_tensor_data(w);
         assert_true(i == 2 ? lies != NULL : lies == NULL);
         assert_int_equal(rename(in_folder("was"), in_folder("moved")), 0);
@@ -1440,7 +1455,7 @@ static void narrow_weights_elsewhere(void **state)
 {
     (void)state;
     qkv_model *m = load(golden_folder("qwen2"));
-    qkv_tensor *w = qkv_params_find(qkv_model_params(m), "embed.weight");
+    qkv_tensor *w = qkv_params_find(qkv__model_params(m), "embed.weight");
     qkv_tape *t = qkv_tape_new(NULL);
     qkv_tensor *x = qkv_variable(t, QKV_SHAPE(3, 16), NULL);
     assert_null(qkv_add(x, w));
@@ -1537,8 +1552,9 @@ static void stories(void **state)
     assert_true(length > 1 && length <= 64);
     for (int64_t i = 0; i < length; i++) given[i] = (int32_t)qkv__json_int(qkv__json_at(ids, (size_t)i));
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
-    const qkv_transformer *x = qkv_model_transformer(m);
-    qkv_tensor *got = qkv_transformer_logits(x, qkv_transformer_decode(x, t, given, 1, length, NULL, NULL, NULL));
+    const qkv__transformer *x = qkv__model_transformer(m);
+    qkv_tensor *got = qkv__transformer_logits(
+        x, qkv__transformer_decode(x, t, &(qkv_tokens){ .ids = given, .rows = 1, .length = length }, NULL, NULL));
     int64_t size = qkv_tensor_dim(got, -1);
     double worst = 0;
     for (int64_t i = 0; i < length; i++)

@@ -14,6 +14,7 @@
 
 #include "failing.h"
 #include "nn/params.h"
+#include "model/model.h"
 
 static const char *const corpus[] = {
     "the cat sat on the mat", "I love you", "you love the cat",    "我爱你",
@@ -88,14 +89,15 @@ static void same(const qkv_generated *a, const qkv_generated *b)
 /* The logits after the start, the prompt and the first n new ids, by a forward over all of them at once. */
 static const float *whole_forward(const qkv_model *m, qkv_tape *t, const qkv_generated *g, int64_t n)
 {
-    const qkv_transformer *x = qkv_model_transformer(m);
+    const qkv__transformer *x = qkv__model_transformer(m);
     int32_t ids[ROOM] = { START };
     int64_t length = 1 + g->n_prompt + n;
     assert_true(length <= ROOM);
     if (g->n_prompt) memcpy(ids + 1, g->prompt.ids, sizeof *ids * (size_t)g->n_prompt);
     if (n) memcpy(ids + 1 + g->n_prompt, g->ids, sizeof *ids * (size_t)n);
     qkv_tape_reset(t);
-    qkv_tensor *logits = qkv_transformer_logits(x, qkv_transformer_decode(x, t, ids, 1, length, NULL, NULL, NULL));
+    qkv_tensor *logits = qkv__transformer_logits(
+        x, qkv__transformer_decode(x, t, &(qkv_tokens){ .ids = ids, .rows = 1, .length = length }, NULL, NULL));
     assert_non_null(logits);
     return qkv_tensor_data(logits) + (length - 1) * qkv_tensor_dim(logits, 2);
 }
@@ -542,7 +544,7 @@ static void the_likeliest_are_told(void **state)
     qkv_generated g = { 0 }, plain = { 0 };
     (void)state;
     assert_true(m && t);
-    int64_t n = qkv_transformer_options(qkv_model_transformer(m))->vocabulary;
+    int64_t n = qkv__model_config(m)->vocabulary;
     const qkv_generate_opts o = { .max_tokens = 12, .temperature = 0.8f, .seed = 4 };
     qkv_generate_opts told = o;
     told.n_top = TOP, told.score_prompt = 1;

@@ -18,6 +18,7 @@
 #include "folder.h"
 #include "io/safetensors.h"
 #include "nn/params.h"
+#include "model/model.h"
 
 enum { DIM = 16 };
 
@@ -44,7 +45,7 @@ static qkv_model *load_golden(const char *name)
 
 static void set_weight(const qkv_model *m, const char *name, float value)
 {
-    qkv_tensor *w = qkv_params_find(qkv_model_params(m), name);
+    qkv_tensor *w = qkv_params_find(qkv__model_params(m), name);
     if (!w) fail_msg("there is no weight %s", name);
     for (int64_t i = 0; i < qkv_tensor_count(w); i++) qkv_tensor_data_mut(w)[i] = value;
 }
@@ -57,7 +58,7 @@ static qkv_model *load_plain(const char *name)
                                            "encoder.0.ffn.out.weight",  "encoder.0.ffn.out.bias",   "encoder.0.ffn_norm.bias" };
     static const char *const one[] = { "encoder.embed_norm.weight", "encoder.0.self_norm.weight", "encoder.0.ffn_norm.weight" };
     qkv_model *m = load_golden(name);
-    assert_int_equal(qkv__params_materialize(qkv_model_params(m)), QKV_OK);
+    assert_int_equal(qkv__params_materialize(qkv__model_params(m)), QKV_OK);
     for (size_t i = 0; i < sizeof nothing / sizeof *nothing; i++) set_weight(m, nothing[i], 0);
     for (size_t i = 0; i < sizeof one / sizeof *one; i++) set_weight(m, one[i], 1);
     set_weight(m, "embed.weight", 0);
@@ -66,7 +67,7 @@ static qkv_model *load_plain(const char *name)
 
 static float *row(const qkv_model *m, const char *name, int64_t i)
 {
-    return qkv_tensor_data_mut(qkv_params_find(qkv_model_params(m), name)) + i * DIM;
+    return qkv_tensor_data_mut(qkv_params_find(qkv__model_params(m), name)) + i * DIM;
 }
 
 /* ---- labels ---- */
@@ -191,15 +192,16 @@ static void scores_are_probabilities(void **state)
     assert_int_equal(qkv_tag(m, &(qkv_texts){ .texts = &text, .n = 1 }, NULL, &t), QKV_OK);
     const int32_t ids[] = { 2, 5, 6, 13, 3 }, types[] = { 0, 0, 0, 0, 0 };
     qkv_tape *tape = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
-    const qkv_transformer *x = qkv_model_transformer(m);
-    qkv_tensor *p = qkv_softmax(qkv_transformer_tag(x, qkv_transformer_encode_typed(x, tape, ids, types, 1, 5, NULL)));
+    const qkv__transformer *x = qkv__model_transformer(m);
+    qkv_tensor *p = qkv_softmax(qkv__transformer_tag(
+        x, qkv__transformer_encode(x, tape, &(qkv_tokens){ .ids = ids, .types = types, .rows = 1, .length = 5 })));
     assert_int_equal(t.texts[0].n_words, 2);
     for (int i = 0; i < 2; i++) {
         const qkv_tagged_span *w = &t.texts[0].words[i];
         assert_true(fabs(w->score - (double)qkv_tensor_data(p)[(i + 1) * 5 + w->class_id]) < 1e-6);
         for (int k = 0; k < 5; k++) assert_true((double)qkv_tensor_data(p)[(i + 1) * 5 + k] <= w->score + 1e-6);
     }
-    assert_null(qkv_transformer_classify(x, qkv_constant(tape, 3, (int64_t[]){ 1, 1, DIM }, NULL), NULL));
+    assert_null(qkv__transformer_classify(x, qkv_constant(tape, 3, (int64_t[]){ 1, 1, DIM }, NULL), NULL));
     qkv_tape_free(tape);
     qkv_tagged_free(&t);
     qkv_model_free(m);
@@ -289,8 +291,9 @@ static void scores_of_answers(void **state)
     ask(m, "a dog", "the cat sat", &(qkv_answer_opts){ .n_best = 10 });
     const int32_t ids[] = { 2, 10, 11, 3, 5, 6, 7, 3 }, types[] = { 0, 0, 0, 0, 1, 1, 1, 1 };
     qkv_tape *tape = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
-    const qkv_transformer *x = qkv_model_transformer(m);
-    const float *z = qkv_tensor_data(qkv_transformer_tag(x, qkv_transformer_encode_typed(x, tape, ids, types, 1, 8, NULL)));
+    const qkv__transformer *x = qkv__model_transformer(m);
+    const float *z = qkv_tensor_data(qkv__transformer_tag(
+        x, qkv__transformer_encode(x, tape, &(qkv_tokens){ .ids = ids, .types = types, .rows = 1, .length = 8 })));
     double sum[2] = { 0 };
     for (int k = 0; k < 2; k++)
         for (int i = 0; i < 8; i++) sum[k] += i == 0 || (i >= 4 && i < 7) ? exp((double)z[i * 2 + k]) : 0;
@@ -310,7 +313,7 @@ static void scores_of_answers(void **state)
 static qkv_model *load_ranker(const char *key)
 {
     qkv_model *three = load_golden("bert_classify");
-    qkv_config o = *qkv_transformer_options(qkv_model_transformer(three));
+    qkv_config o = *qkv__model_config(three);
     o.classes = 1;
     qkv_model *one = qkv_model_adapt(three, &o, 7);
     qkv_tokenizer *source, *target;
@@ -415,7 +418,7 @@ static void modules_are_computed(void **state)
     snprintf(copy, sizeof copy, "%s/copy", folder);
     assert_int_equal(qkv_model_save(m, copy, NULL), QKV_OK);
     compare_embedding(copy);
-    qkv_model *like = qkv_model_adapt(m, qkv_transformer_options(qkv_model_transformer(m)), 1);
+    qkv_model *like = qkv_model_adapt(m, qkv__model_config(m), 1);
     assert_non_null(like);
     qkv_tokenizer *source, *target;
     assert_int_equal(qkv_tokenizers_load(folder, &source, &target), QKV_OK);

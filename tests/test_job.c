@@ -216,7 +216,7 @@ static void the_summary_tells_of_all_of_it(void **state)
              (long long)x->label_counts[1], (long long)x->label_counts[2]);
     assert_memory_equal(w.summary.data, row, strlen(row));
     snprintf(row, sizeof row, "\nparameters  %lld\nchosen      --",
-             (long long)qkv_params_count(qkv_model_params(qkv_training_model(t))));
+             (long long)qkv_model_get_info(qkv_training_model(t))->parameters);
     assert_has(w.summary.data, row);
     for (int i = 0; qkv_training_chosen(t, i); i++) {
         snprintf(row, sizeof row, "--%s", qkv_training_chosen(t, i));

@@ -17,6 +17,7 @@
 
 #include "failing.h"
 #include "folder.h"
+#include "model/model.h"
 
 enum { PAD, START, END, UNKNOWN, MASK, FIRST, WORDS = 20, VOCABULARY = FIRST + WORDS };
 static const qkv_special_tokens special = { .start = START, .end = END, .pad = PAD, .mask = MASK, .first = FIRST };
@@ -163,9 +164,10 @@ static void short_targets(void **state)
 static double nll_of(const qkv_model *m, const int32_t *ids, int begin, int place)
 {
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
-    const qkv_transformer *x = qkv_model_transformer(m);
-    qkv_tensor *hidden = qkv_transformer_decode(x, t, ids + begin, 1, place - begin, NULL, NULL, NULL);
-    const float *logits = qkv_tensor_data(qkv_transformer_logits(x, hidden));
+    const qkv__transformer *x = qkv__model_transformer(m);
+    qkv_tensor *hidden = qkv__transformer_decode(x, t, &(qkv_tokens){ .ids = ids + begin, .rows = 1, .length = place - begin },
+                                                 NULL, NULL);
+    const float *logits = qkv_tensor_data(qkv__transformer_logits(x, hidden));
     assert_non_null(logits);
     logits += (place - begin - 1) * VOCABULARY;
     double sum = 0;
@@ -334,7 +336,7 @@ static void documents_do_not_see_each_other(void **state)
 {
     (void)state;
     qkv_model *m = word_model(&decoder);
-    const qkv_transformer *x = qkv_model_transformer(m);
+    const qkv__transformer *x = qkv__model_transformer(m);
     const char *const first[2] = { "w1 w2 w3 w4 w5 w6", "w1 w2 w9 w4 w5 w6" };
     static const char second[] = "w7 w8 w9 w10";
     float *logits[2];
@@ -355,8 +357,10 @@ static void documents_do_not_see_each_other(void **state)
         assert_int_equal(b.rows, 2);
         assert_int_equal(b.target_length, 7);
         qkv_tape *tape = qkv_tape_new(NULL);
-        const qkv_tensor *y = qkv_transformer_logits(
-            x, qkv_transformer_decode(x, tape, b.target, 2, b.target_length, b.target_lengths, NULL, NULL));
+        const qkv_tensor *y = qkv__transformer_logits(
+            x, qkv__transformer_decode(
+                   x, tape, &(qkv_tokens){ .ids = b.target, .rows = 2, .length = b.target_length, .lengths = b.target_lengths },
+                   NULL, NULL));
         n = qkv_tensor_count(y) / 2;
         logits[k] = malloc(sizeof(float) * (size_t)qkv_tensor_count(y));
         memcpy(logits[k], qkv_tensor_data(y), sizeof(float) * (size_t)qkv_tensor_count(y));
@@ -529,7 +533,7 @@ static void masked_loss_by_hand(void **state)
     qkv_config encoder = decoder;
     encoder.encoder_layers = 2, encoder.decoder_layers = 0;
     qkv_model *m = word_model(&encoder);
-    const qkv_transformer *x = qkv_model_transformer(m);
+    const qkv__transformer *x = qkv__model_transformer(m);
     qkv_dataset *p = qkv_dataset_new();
     assert_int_equal(
         qkv_dataset_add(p, m, &(qkv_example){ .kind = QKV_EXAMPLE_TEXT, .text = { "w1 w2 w3 w4 w5 w6 w7 w8 w9", 26 } }),
@@ -546,8 +550,10 @@ static void masked_loss_by_hand(void **state)
     assert_int_equal(o.prepare(&o, &b, 1, 2), QKV_OK);
     qkv_tape *tape = qkv_tape_new(NULL);
     double got = (double)qkv_tensor_item(o.compute(&o, m, tape, &b, 0)), wanted = 0;
-    const float *logits = qkv_tensor_data(
-        qkv_transformer_logits(x, qkv_transformer_encode(x, tape, b.source, b.rows, b.source_length, b.source_lengths)));
+    const float *logits = qkv_tensor_data(qkv__transformer_logits(
+        x, qkv__transformer_encode(
+               x, tape,
+               &(qkv_tokens){ .ids = b.source, .rows = b.rows, .length = b.source_length, .lengths = b.source_lengths })));
     assert_int_equal(qkv_tape_status(tape), QKV_OK);
     int64_t n = 0;
     for (int64_t i = 0; i < b.rows * b.source_length; i++) {

@@ -17,6 +17,7 @@
 #include "json_values.h"
 #include "folder.h"
 #include "http_client.h"
+#include "model/model.h"
 
 enum { VOCABULARY = 23, FIRST_CODE = 20 };
 
@@ -206,15 +207,17 @@ static void bart_classifies(void **state)
     assert_int_equal(qkv_classify(m, &(qkv_texts){ .texts = texts, .n = 2 }, NULL, &got), QKV_OK);
     assert_int_equal(got.width, 3);
     for (int i = 0; i < 2; i++) {
-        const qkv_transformer *f = qkv_model_transformer(m);
+        const qkv__transformer *f = qkv__model_transformer(m);
         qkv_ids ids = { 0 };
         assert_int_equal(qkv_model_tokenize(m, QKV_SIDE_SOURCE, texts[i], strlen(texts[i]), 0, &ids), QKV_OK);
         int32_t later[16] = { 2 };
         memcpy(later + 1, ids.ids, sizeof *later * (ids.n - 1));
         qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
-        qkv_tensor *memory = qkv_transformer_encode(f, t, ids.ids, 1, (int64_t)ids.n, NULL);
-        qkv_tensor *last = qkv_transformer_decode(f, t, later, 1, (int64_t)ids.n, NULL, memory, NULL);
-        assert_memory_equal(got.data + 3 * i, qkv_tensor_data(qkv_softmax(qkv_transformer_classify(f, last, NULL))),
+        qkv_tensor *memory = qkv__transformer_encode(f, t,
+                                                     &(qkv_tokens){ .ids = ids.ids, .rows = 1, .length = (int64_t)ids.n });
+        qkv_tensor *last = qkv__transformer_decode(f, t, &(qkv_tokens){ .ids = later, .rows = 1, .length = (int64_t)ids.n },
+                                                   memory, NULL);
+        assert_memory_equal(got.data + 3 * i, qkv_tensor_data(qkv_softmax(qkv__transformer_classify(f, last, NULL))),
                             3 * sizeof(float));
         qkv_tape_free(t);
         qkv_ids_free(&ids);
@@ -239,11 +242,12 @@ static void a_forced_token_is_certain(void **state)
     int32_t target[64] = { 2 };
     memcpy(target + 1, x->ids, sizeof *target * (size_t)x->n_ids);
     target[x->n_ids + 1] = 2;
-    const qkv_transformer *f = qkv_model_transformer(m);
+    const qkv__transformer *f = qkv__model_transformer(m);
     qkv_tape *tape = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
-    qkv_tensor *memory = qkv_transformer_encode(f, tape, t.source_ids[0], 1, t.n_source[0], NULL);
-    qkv_tensor *p = qkv_log_softmax(
-        qkv_transformer_logits(f, qkv_transformer_decode(f, tape, target, 1, x->n_ids + 1, NULL, memory, NULL)));
+    qkv_tensor *memory = qkv__transformer_encode(f, tape,
+                                                 &(qkv_tokens){ .ids = t.source_ids[0], .rows = 1, .length = t.n_source[0] });
+    qkv_tensor *p = qkv_log_softmax(qkv__transformer_logits(
+        f, qkv__transformer_decode(f, tape, &(qkv_tokens){ .ids = target, .rows = 1, .length = x->n_ids + 1 }, memory, NULL)));
     double sum = 0;
     for (int64_t i = 1; i < x->n_ids + !x->is_cut; i++) sum += (double)qkv_tensor_data(p)[i * VOCABULARY + target[i + 1]];
     assert_true(x->n_ids > 2 && fabs(sum - x->log_p) < 1e-3);

@@ -16,6 +16,7 @@
 #include "failing.h"
 #include "scores.h"
 #include "folder.h"
+#include "model/model.h"
 
 enum { TEXTS = 40 };
 static const char *const words[] = { "the cat", "sat on", "the mat", "I love", "you and", "a dog", "who ran", "home" };
@@ -155,7 +156,7 @@ static void handed_on(void **state)
 {
     (void)state;
     qkv_model *m = make_model();
-    qkv_config o = *qkv_transformer_options(qkv_model_transformer(m));
+    qkv_config o = *qkv__model_config(m);
     assert_int_equal(qkv_model_set_length_penalty(m, 1.3f), QKV_OK);
     qkv_model *like = qkv_model_adapt(m, &o, 1);
     assert_true(own_penalty(like) == 1.3f);
@@ -173,7 +174,7 @@ static void handed_on(void **state)
     assert_int_equal(qkv_model_set_length_penalty(m, 0.6f), QKV_OK);
     m = again(m, "marian2", NULL);
     assert_true(own_penalty(m) == 0.6f);
-    o = *qkv_transformer_options(qkv_model_transformer(m));
+    o = *qkv__model_config(m);
     o.positions = QKV_POSITION_SINUSOID; /* which Marian does not have */
     like = qkv_model_adapt(m, &o, 1);
     assert_string_equal(qkv_model_get_info(like)->family, "qkv");

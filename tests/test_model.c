@@ -19,6 +19,7 @@
 #include "failing.h"
 #include "io/safetensors.h"
 #include "nn/params.h"
+#include "model/model.h"
 
 static const qkv_config tiny = { .size = sizeof(qkv_config),
                                  .vocabulary = 11,
@@ -140,7 +141,7 @@ static void round_trip(void **state)
         save(all[i]);
         qkv_model *first = qkv_model_new(all[i], 7), *m = qkv_model_load(folder, NULL);
         if (!m) fail_msg("%s", qkv_error());
-        assert_memory_equal(qkv_transformer_options(qkv_model_transformer(m)), all[i], sizeof tiny);
+        assert_memory_equal(qkv__model_config(m), all[i], sizeof tiny);
         qkv_params *p = qkv_model_params(first), *q = qkv_model_params(m);
         assert_int_equal(qkv__params_block(p), qkv__params_block(q));
         assert_memory_equal(qkv__params_data(p), qkv__params_data(q), sizeof(float) * (size_t)qkv__params_block(p));
@@ -163,7 +164,7 @@ static void older_configs(void **state)
     write_text(config_path, whole);
     qkv_model *m = qkv_model_load(folder, NULL);
     if (!m) fail_msg("%s", qkv_error());
-    assert_memory_equal(qkv_transformer_options(qkv_model_transformer(m)), &tiny, sizeof tiny);
+    assert_memory_equal(qkv__model_config(m), &tiny, sizeof tiny);
     qkv_model_free(m);
 }
 

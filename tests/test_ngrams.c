@@ -14,6 +14,7 @@
 #include "lcg.h"
 #include "nn/layer.h"
 #include "nn/ngrams.h"
+#include "model/model.h"
 
 enum { VOCABULARY = 12, SLOTS = 4096, CLASSES = 3, TEXTS = 6, LENGTH = 4, OF_TEXT = 2 * CLASSES };
 static const qkv_config opts = { .size = sizeof opts,
@@ -32,7 +33,7 @@ static qkv_model *counted_model(double overlap)
 {
     qkv_model *m = qkv_model_new(&opts, 3);
     assert_non_null(m);
-    const qkv_transformer *x = qkv_model_transformer(m);
+    const qkv__transformer *x = qkv__model_transformer(m);
     lcg_state = 5;
     lcg_fill(qkv_tensor_data_mut(x->classifier.weight), CLASSES * 8); /* which begins as 0 */
     qkv__ngrams_clear(x);
@@ -92,7 +93,7 @@ static void evidence_without_its_own(void **state)
             double wanted[OF_TEXT];
             float got[OF_TEXT];
             evidence_by_hand(i, leaves_out ? i : -1, wanted);
-            assert_int_equal(qkv__ngrams_judge(qkv_model_transformer(m), texts[i], LENGTH, leaves_out ? classes[i] : -1, got),
+            assert_int_equal(qkv__ngrams_judge(qkv__model_transformer(m), texts[i], LENGTH, leaves_out ? classes[i] : -1, got),
                              QKV_OK);
             for (int k = 0; k < OF_TEXT; k++) assert_true(fabs(wanted[k] - (double)got[k]) < 1e-6);
         }
@@ -126,7 +127,7 @@ static void weights_fit_best(void **state)
     static float said[FITTED * OF_TEXT];
     int32_t of[FITTED];
     qkv_model *m = counted_model(0);
-    const qkv_transformer *x = qkv_model_transformer(m);
+    const qkv__transformer *x = qkv__model_transformer(m);
     lcg_state = 9;
     lcg_fill(said, FITTED * OF_TEXT);
     for (int i = 0; i < FITTED; i++) {
@@ -181,12 +182,12 @@ static void attention_learns_alone_too(void **state)
     for (int overlaps = 0; overlaps < 2; overlaps++) {
         const double overlap = overlaps ? 0.375 : 0;
         qkv_model *m = counted_model(overlap);
-        const qkv_transformer *x = qkv_model_transformer(m);
+        const qkv__transformer *x = qkv__model_transformer(m);
         assert_true((double)qkv__ngrams_overlap(x) == overlap);
         for (int trains = 0; trains < 2; trains++) {
             qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .train = trains });
-            const qkv__sources s = { ids, NULL, TEXTS, LENGTH, lengths };
-            qkv_tensor *alone = qkv_transformer_classify(x, qkv_transformer_encode(x, t, ids, TEXTS, LENGTH, lengths), lengths);
+            const qkv_tokens s = { .ids = ids, .rows = TEXTS, .length = LENGTH, .lengths = lengths };
+            qkv_tensor *alone = qkv__transformer_classify(x, qkv__transformer_encode(x, t, &s), lengths);
             const qkv_tensor *both = qkv__ngrams_add(x, alone, &s, trains ? of : NULL);
             double a = trains ? overlap : 0;
             double wanted = (1 - a) * cross_entropy(qkv_tensor_data(both)) + a * cross_entropy(qkv_tensor_data(alone));
@@ -202,8 +203,8 @@ static qkv_status judge_once(void)
     qkv_model *m = qkv_model_new(&opts, 3);
     float to[OF_TEXT];
     if (!m) return QKV_MEMORY;
-    qkv_status status = qkv__ngrams_count(qkv_model_transformer(m), texts[0], LENGTH, 0);
-    if (!status) status = qkv__ngrams_judge(qkv_model_transformer(m), texts[0], LENGTH, -1, to);
+    qkv_status status = qkv__ngrams_count(qkv__model_transformer(m), texts[0], LENGTH, 0);
+    if (!status) status = qkv__ngrams_judge(qkv__model_transformer(m), texts[0], LENGTH, -1, to);
     qkv_model_free(m);
     return status;
 }

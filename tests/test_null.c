@@ -32,6 +32,7 @@
 #include <cmocka.h>
 
 #include "folder.h"
+#include "model/model.h"
 
 /* ---- what is right: one of each type ---- */
 
@@ -133,7 +134,7 @@ static qkv_status each_labelled(void *data, const qkv_labelled *x) { return (voi
 #define V_const_qkv_ffn_P &it.ffn
 #define V_qkv_model_P it.model
 #define V_const_qkv_model_P it.model
-#define V_const_qkv_transformer_P qkv_model_transformer(it.model)
+#define V_const_qkv_tokens_P ZERO(qkv_tokens)
 #define V_qkv_session_P it.session
 #define V_const_qkv_session_P it.session
 #define V_qkv_chat_P it.chat

@@ -21,6 +21,7 @@
 #include "io/safetensors.h"
 #include "model/classes.h"
 #include "nn/params.h"
+#include "model/model.h"
 
 enum { VOCABULARY = 23 };
 
@@ -263,22 +264,26 @@ static void softmax_of(const float *logits, int64_t n, double *p)
 /* The logits of every place, (n, vocabulary); the decoder's when there is a target. */
 static const float *logits_of(const qkv_model *m, qkv_tape *t, const int32_t *ids, int64_t n, const int32_t *target, int64_t k)
 {
-    const qkv_transformer *x = qkv_model_transformer(m);
-    const qkv_config *o = qkv_transformer_options(x);
+    const qkv__transformer *x = qkv__model_transformer(m);
+    const qkv_config *o = qkv__transformer_config(x);
     qkv_tape_reset(t);
-    qkv_tensor *memory = o->encoder_layers ? qkv_transformer_encode(x, t, ids, 1, n, NULL) : NULL, *last = memory;
-    if (o->decoder_layers) last = qkv_transformer_decode(x, t, target ? target : ids, 1, target ? k : n, NULL, memory, NULL);
-    const float *logits = qkv_tensor_data(qkv_transformer_logits(x, last));
+    qkv_tensor *memory = o->encoder_layers ? qkv__transformer_encode(x, t, &(qkv_tokens){ .ids = ids, .rows = 1, .length = n })
+                                           : NULL,
+               *last = memory;
+    if (o->decoder_layers)
+        last = qkv__transformer_decode(x, t, &(qkv_tokens){ .ids = target ? target : ids, .rows = 1, .length = target ? k : n },
+                                       memory, NULL);
+    const float *logits = qkv_tensor_data(qkv__transformer_logits(x, last));
     if (!logits) fail_msg("%s", qkv_error());
     return logits;
 }
 
 static void classes_of(const qkv_model *m, const int32_t *ids, const int32_t *types, int64_t n, double *p)
 {
-    const qkv_transformer *x = qkv_model_transformer(m);
+    const qkv__transformer *x = qkv__model_transformer(m);
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
-    qkv_tensor *hidden = qkv_transformer_encode_typed(x, t, ids, types, 1, n, NULL);
-    softmax_of(qkv_tensor_data(qkv_transformer_classify(x, hidden, NULL)), 3, p);
+    qkv_tensor *hidden = qkv__transformer_encode(x, t, &(qkv_tokens){ .ids = ids, .types = types, .rows = 1, .length = n });
+    softmax_of(qkv_tensor_data(qkv__transformer_classify(x, hidden, NULL)), 3, p);
     qkv_tape_free(t);
 }
 
@@ -444,11 +449,12 @@ static void embeds_as_published(void **state)
     const qkv_texts one = { .texts = texts, .n = 1 };
     const int32_t cut[] = { 2, 7, 8, 9, 10, 11, 12, 13, 14, 3 }, whole[] = { 2, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 3 };
     qkv_matrix found = { 0 };
-    const qkv_transformer *x = qkv_model_transformer(m);
+    const qkv__transformer *x = qkv__model_transformer(m);
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
     for (int plain = 0; plain < 2; plain++) {
         int64_t n = plain ? 12 : 10;
-        const float *hidden = qkv_tensor_data(qkv_transformer_encode(x, t, plain ? whole : cut, 1, n, NULL));
+        const float *hidden = qkv_tensor_data(
+            qkv__transformer_encode(x, t, &(qkv_tokens){ .ids = plain ? whole : cut, .rows = 1, .length = n }));
         double mean[16] = { 0 }, sum = 0;
         for (int64_t i = 0; i < 16 * n; i++) mean[i % 16] += (double)hidden[i] / (double)n;
         for (int i = 0; i < 16; i++) sum += mean[i] * mean[i];

@@ -18,6 +18,7 @@
 #include "folder.h"
 #include "model/family.h"
 #include "nn/params.h"
+#include "model/model.h"
 
 static void put_config(const qkv__json_value *config) { assert_int_equal(json_write(config, in_folder("config.json")), 0); }
 
@@ -57,12 +58,13 @@ static void loads(const char *name, const qkv__json_value *config)
     if (qkv__params_block(p) != qkv__params_block(q) ||
         memcmp(qkv__params_data(p), qkv__params_data(q), sizeof(float) * (size_t)qkv__params_block(p)))
         fail_msg("%s: its weights are others", name);
-    const qkv_transformer *x = qkv_model_transformer(m);
-    const qkv_config *o = qkv_transformer_options(x);
+    const qkv__transformer *x = qkv__model_transformer(m);
+    const qkv_config *o = qkv__transformer_config(x);
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
-    qkv_tensor *y = o->encoder_layers ? qkv_transformer_encode(x, t, ids, 1, 5, NULL) : NULL;
-    if (o->decoder_layers) y = qkv_transformer_decode(x, t, ids, 1, 5, NULL, y, NULL);
-    check_numbers(name, qkv_transformer_logits(x, y));
+    qkv_tensor *y = o->encoder_layers ? qkv__transformer_encode(x, t, &(qkv_tokens){ .ids = ids, .rows = 1, .length = 5 })
+                                      : NULL;
+    if (o->decoder_layers) y = qkv__transformer_decode(x, t, &(qkv_tokens){ .ids = ids, .rows = 1, .length = 5 }, y, NULL);
+    check_numbers(name, qkv__transformer_logits(x, y));
     qkv_tape_free(t);
     qkv_model_free(made);
     qkv_model_free(m);

@@ -16,6 +16,7 @@
 #include "folder.h"
 #include "model/bind.h"
 #include "model/family.h"
+#include "model/model.h"
 
 /* Weights that the config asks for, under the names of its family. Without a family, or where it is refused, a file of nothing. */
 static void write_weights(void)
@@ -29,7 +30,7 @@ static void write_weights(void)
     if (f && f->variant) f = f->variant(&p, NULL);
     qkv_config o;
     qkv_params *params = qkv_params_new(7);
-    bool is_known = f && !qkv__family_read(f, &p, &o) && qkv_transformer_new(params, &o);
+    bool is_known = f && !qkv__family_read(f, &p, &o) && qkv__transformer_new(params, &o);
     assert_int_equal(
         qkv__bind_save(params, is_known ? f : NULL, is_known ? o.dim / o.heads : 0, in_folder("model.safetensors")), QKV_OK);
     qkv_params_free(params);
@@ -40,13 +41,14 @@ static void write_weights(void)
 static void run(const char *name, const qkv_model *m)
 {
     static const int32_t ids[] = { 4, 5, 6, 7, 2 };
-    const qkv_transformer *x = qkv_model_transformer(m);
-    const qkv_config *o = qkv_transformer_options(x);
+    const qkv__transformer *x = qkv__model_transformer(m);
+    const qkv_config *o = qkv__transformer_config(x);
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
-    qkv_tensor *last = qkv_transformer_encode(x, t, ids, 1, 5, NULL);
-    if (o->decoder_layers) last = qkv_transformer_decode(x, t, ids, 1, 5, NULL, last, NULL);
-    if (!o->classes && (o->decoder_layers || o->head)) last = qkv_transformer_logits(x, last);
-    else if (o->classes) last = o->classes_of ? qkv_transformer_tag(x, last) : qkv_transformer_classify(x, last, NULL);
+    qkv_tensor *last = qkv__transformer_encode(x, t, &(qkv_tokens){ .ids = ids, .rows = 1, .length = 5 });
+    if (o->decoder_layers)
+        last = qkv__transformer_decode(x, t, &(qkv_tokens){ .ids = ids, .rows = 1, .length = 5 }, last, NULL);
+    if (!o->classes && (o->decoder_layers || o->head)) last = qkv__transformer_logits(x, last);
+    else if (o->classes) last = o->classes_of ? qkv__transformer_tag(x, last) : qkv__transformer_classify(x, last, NULL);
     if (!last) fail_msg("%s: %s", name, qkv_error());
     qkv_tape_free(t);
 }

@@ -14,6 +14,7 @@
 
 #include "failing.h"
 #include "nn/params.h"
+#include "model/model.h"
 
 enum { VOCABULARY = 7, START = 1, END = 2, PAD = 0, SENTENCES = 7, LENGTH = 9 };
 
@@ -56,10 +57,11 @@ static void log_p_after(const qkv_model *m, int sentence, const int32_t *ids, in
     int32_t row[32] = { START };
     memcpy(row + 1, ids, sizeof(int32_t) * (size_t)n);
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
-    const qkv_transformer *x = qkv_model_transformer(m);
-    qkv_tensor *memory = qkv_transformer_encode(x, t, sources + sentence * LENGTH, 1, lengths[sentence], NULL);
-    qkv_tensor *all = qkv_log_softmax(
-        qkv_transformer_logits(x, qkv_transformer_decode(x, t, row, 1, n + 1, NULL, memory, NULL)));
+    const qkv__transformer *x = qkv__model_transformer(m);
+    qkv_tensor *memory = qkv__transformer_encode(
+        x, t, &(qkv_tokens){ .ids = sources + sentence * LENGTH, .rows = 1, .length = lengths[sentence] });
+    qkv_tensor *all = qkv_log_softmax(qkv__transformer_logits(
+        x, qkv__transformer_decode(x, t, &(qkv_tokens){ .ids = row, .rows = 1, .length = n + 1 }, memory, NULL)));
     for (int i = 0; i < VOCABULARY; i++) log_p[i] = (double)qkv_tensor_data(all)[n * VOCABULARY + i];
     qkv_tape_free(t);
 }

@@ -20,6 +20,7 @@
 #include <cmocka.h>
 
 #include "failing.h"
+#include "model/model.h"
 
 /* ---- JSON ---- */
 
@@ -81,7 +82,7 @@ static void it_says_what_it_is(void **state)
     static const char *const tasks[MODEL_KINDS] = { "translate", "classify", "generate", "encode" };
     (void)state;
     for (int kind = 0; kind < MODEL_KINDS; kind++) {
-        const qkv_config *o = qkv_transformer_options(qkv_model_transformer(models[kind]));
+        const qkv_config *o = qkv__model_config(models[kind]);
         const qkv__json_value *x = answer_of(get(ports[kind], "/info"), 200);
         assert_string_equal(text_at(x, "task"), tasks[kind]);
         assert_string_equal(text_at(x, "name"), "tiny");

@@ -16,6 +16,7 @@
 
 #include "failing.h"
 #include "nn/params.h"
+#include "model/model.h"
 
 /* The tests' own dice. */
 typedef struct dice {
@@ -81,11 +82,13 @@ static int32_t sources[ROWS * SOURCE], source_lengths[ROWS] = { 40, 1, 17, 16, 3
 
 static qkv_tensor *whole_forward(const qkv_model *m, qkv_tape *t, const shadow *r)
 {
-    const qkv_transformer *x = qkv_model_transformer(m);
+    const qkv__transformer *x = qkv__model_transformer(m);
     qkv_tensor *memory = NULL;
-    if (qkv_transformer_options(x)->encoder_layers)
-        memory = qkv_transformer_encode(x, t, sources + r->source * SOURCE, 1, source_lengths[r->source], NULL);
-    return qkv_transformer_logits(x, qkv_transformer_decode(x, t, r->ids, 1, r->n, NULL, memory, NULL));
+    if (qkv__transformer_config(x)->encoder_layers)
+        memory = qkv__transformer_encode(
+            x, t, &(qkv_tokens){ .ids = sources + r->source * SOURCE, .rows = 1, .length = source_lengths[r->source] });
+    return qkv__transformer_logits(
+        x, qkv__transformer_decode(x, t, &(qkv_tokens){ .ids = r->ids, .rows = 1, .length = r->n }, memory, NULL));
 }
 
 static void compare_row(const qkv_model *m, const shadow *r, const float *logits)
@@ -144,7 +147,7 @@ static void rewind_some(play *p)
 
 static void start(play *p)
 {
-    bool has_encoder = qkv_transformer_options(qkv_model_transformer(p->m))->encoder_layers > 0;
+    bool has_encoder = qkv__model_config(p->m)->encoder_layers > 0;
     p->n = ROWS;
     for (int i = 0; i < ROWS; i++) p->rows[i] = (shadow){ .source = i };
     assert_int_equal(
@@ -195,12 +198,12 @@ static void a_long_read_is_cut_for_any_threads(void **state)
     qkv_model *m = make_model(&o);
     qkv_session *s = qkv_session_new(m, NULL);
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
-    const qkv_transformer *x = qkv_model_transformer(m);
+    const qkv__transformer *x = qkv__model_transformer(m);
     int32_t *ids = malloc(sizeof *ids * 2 * LONG);
     dice random = { 3 };
     for (int i = 0; i < 2 * LONG; i++) ids[i] = throw(&random, VOCABULARY);
-    const float *whole = qkv_tensor_data(
-        qkv_transformer_logits(x, qkv_transformer_decode(x, t, ids, 2, LONG, NULL, NULL, NULL)));
+    const float *whole = qkv_tensor_data(qkv__transformer_logits(
+        x, qkv__transformer_decode(x, t, &(qkv_tokens){ .ids = ids, .rows = 2, .length = LONG }, NULL, NULL)));
     for (size_t i = 0; i < sizeof threads / sizeof *threads; i++) {
         qkv_set_num_threads(threads[i]);
         assert_int_equal(qkv_session_start(s, 2), QKV_OK);
@@ -345,15 +348,16 @@ static void attention_is_that_of_a_whole_forward(void **state)
     for (int kind = 3; kind < 6; kind++) {
         const qkv_config o = kind_of(kind);
         qkv_model *m = make_model(&o);
-        const qkv_transformer *x = qkv_model_transformer(m);
+        const qkv__transformer *x = qkv__model_transformer(m);
         qkv_session *s = qkv_session_new(m, &(qkv_session_opts){ .keep_attention = 1, .keep_hidden = 1 });
         qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1, .keep_attention = 1, .keep_hidden = 1 });
         enum { N = 23, FIRST = 20 };
         int32_t ids[N];
         dice random = { 8 };
         for (int i = 0; i < N; i++) ids[i] = throw(&random, VOCABULARY);
-        qkv_tensor *memory = qkv_transformer_encode(x, t, sources, 1, source_lengths[0], NULL);
-        qkv_transformer_decode(x, t, ids, 1, N, NULL, memory, NULL);
+        qkv_tensor *memory = qkv__transformer_encode(x, t,
+                                                     &(qkv_tokens){ .ids = sources, .rows = 1, .length = source_lengths[0] });
+        qkv__transformer_decode(x, t, &(qkv_tokens){ .ids = ids, .rows = 1, .length = N }, memory, NULL);
         assert_int_equal(qkv_session_encode(s, sources, 1, SOURCE, source_lengths), QKV_OK);
         assert_int_equal(qkv_session_read(s, ids, (int64_t[]){ FIRST }, QKV_LOGITS_NONE), QKV_OK);
         assert_int_equal(qkv_session_read(s, ids + FIRST, (int64_t[]){ N - FIRST }, QKV_LOGITS_LAST), QKV_OK);

@@ -18,6 +18,7 @@
 #include "io/safetensors.h"
 #include "nn/params.h"
 #include "json_values.h"
+#include "model/model.h"
 
 static void put_file(const char *name, const void *bytes, size_t size)
 {
@@ -204,7 +205,7 @@ static qkv_model *load(void)
 
 static void same_weights(const qkv_model *a, const qkv_model *b)
 {
-    qkv_params *p = qkv_model_params(a), *q = qkv_model_params(b);
+    qkv_params *p = qkv__model_params(a), *q = qkv__model_params(b);
     assert_int_equal(qkv__params_materialize(p), QKV_OK); /* some may be kept in 16 bits */
     assert_int_equal(qkv__params_materialize(q), QKV_OK);
     assert_int_equal(qkv_params_size(p), qkv_params_size(q));
@@ -275,8 +276,9 @@ enum { STORY = 61 };
 static int64_t next_words(const qkv_model *m, const int32_t *ids, int64_t length, int32_t *to)
 {
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
-    const qkv_transformer *x = qkv_model_transformer(m);
-    qkv_tensor *logits = qkv_transformer_logits(x, qkv_transformer_decode(x, t, ids, 1, length, NULL, NULL, NULL));
+    const qkv__transformer *x = qkv__model_transformer(m);
+    qkv_tensor *logits = qkv__transformer_logits(
+        x, qkv__transformer_decode(x, t, &(qkv_tokens){ .ids = ids, .rows = 1, .length = length }, NULL, NULL));
     int64_t size = qkv_tensor_dim(logits, -1);
     for (int64_t i = 0; i < length; i++) {
         to[i] = 0;

@@ -3,6 +3,7 @@
 #include <qkv/qkv.h>
 #include "nn/params.h"
 #include "report/attention.h"
+#include "model/model.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -80,7 +81,7 @@ static qkv_model *make_model(int which)
     qkv_model *m = qkv_model_new(&options[which], 1);
     assert_non_null(m);
     assert_int_equal(qkv_model_set_tokenizers(m, learn_letters(), NULL), QKV_OK);
-    qkv_params *p = qkv_model_params(m);
+    qkv_params *p = qkv__model_params(m);
     for (int i = 0; i < qkv_params_size(p); i++) draw_weight(qkv_params_name(p, i), qkv_params_at(p, i));
     return m;
 }
@@ -228,13 +229,17 @@ static qkv_model *touch(const qkv_model *m, const changes *x)
 /* Of a whole forward: (rows, vocabulary) or (1, classes). */
 static qkv_tensor *whole(const qkv_model *m, int which, qkv_tape *t)
 {
-    const qkv_transformer *x = qkv_model_transformer(m);
+    const qkv__transformer *x = qkv__model_transformer(m);
     qkv_tensor *memory = NULL;
-    if (which == ENCODER) return qkv_transformer_classify(x, qkv_transformer_encode(x, t, text_ids, 1, TEXT, NULL), NULL);
+    if (which == ENCODER)
+        return qkv__transformer_classify(
+            x, qkv__transformer_encode(x, t, &(qkv_tokens){ .ids = text_ids, .rows = 1, .length = TEXT }), NULL);
     if (which == DECODER)
-        return qkv_transformer_logits(x, qkv_transformer_decode(x, t, text_ids, 1, TEXT - 1, NULL, NULL, NULL));
-    memory = qkv_transformer_encode(x, t, source_ids, 1, SOURCE, NULL);
-    return qkv_transformer_logits(x, qkv_transformer_decode(x, t, read_ids, 1, READ, NULL, memory, NULL));
+        return qkv__transformer_logits(
+            x, qkv__transformer_decode(x, t, &(qkv_tokens){ .ids = text_ids, .rows = 1, .length = TEXT - 1 }, NULL, NULL));
+    memory = qkv__transformer_encode(x, t, &(qkv_tokens){ .ids = source_ids, .rows = 1, .length = SOURCE });
+    return qkv__transformer_logits(
+        x, qkv__transformer_decode(x, t, &(qkv_tokens){ .ids = read_ids, .rows = 1, .length = READ }, memory, NULL));
 }
 
 /* Token by token, with the source beside a longer one, so that rows are not of one length. */
@@ -251,7 +256,7 @@ static void session_is_same(const qkv_model *m, int which, const qkv_tensor *exp
     if (which == ENCODER) {
         qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
         qkv_tensor *hidden = qkv_constant(t, QKV_SHAPE(1, length, DIM), qkv_tensor_data(qkv_session_encoded(s)));
-        const qkv_tensor *logits = qkv_transformer_classify(qkv_model_transformer(m), hidden, NULL);
+        const qkv_tensor *logits = qkv__transformer_classify(qkv__model_transformer(m), hidden, NULL);
         for (int i = 0; i < CLASSES; i++)
             expect_near((double)qkv_tensor_data(logits)[i], (double)qkv_tensor_data(expected)[i], "class of a batch", i);
         qkv_tape_free(t);
@@ -339,7 +344,7 @@ static void why_is_that_of_pytorch(const qkv_model *m, int which)
 {
     qkv_attention_capture *a = capture(m, which);
     qkv_attribution *why = NULL;
-    qkv_params_zero_grad(qkv_model_params(m));
+    qkv_params_zero_grad(qkv__model_params(m));
     qkv_attribute_opts opts = { .at = AT, .steps = STEPS };
     if (qkv_attribute(m, a, &opts, &why)) fail_msg("%s", qkv_error());
     expect_doubles((double[]){ (double)why->output, why->logit, why->baseline_logit }, 3, "output");
@@ -352,7 +357,7 @@ static void why_is_that_of_pytorch(const qkv_model *m, int which)
     assert_true(!why->of_source[QKV_ATTRIBUTE_ROLLOUT] && !why->of_target[QKV_ATTRIBUTE_ROLLOUT]);
     expect_doubles(&why->logit, 1, "logit with changes");
     expect_why(why, QKV_ATTRIBUTE_GRADIENT);
-    qkv_params *p = qkv_model_params(m);
+    qkv_params *p = qkv__model_params(m);
     for (int64_t i = 0; i < qkv__params_block(p); i++) assert_true(qkv__params_grad(p)[i] == 0); /* none of the weights' */
     qkv_model_free(touched);
     qkv_free(why);
@@ -397,10 +402,12 @@ static void a_hidden_key_is_padding(void **state)
                            { CHANGE(HIDE_KEY, ENCODER, 0, SOURCE - 1, 0), CHANGE(HIDE_KEY, CROSS, 0, SOURCE - 1, 0) } };
     qkv_model *touched = touch(m, &last);
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
-    const qkv_transformer *x = qkv_model_transformer(m);
+    const qkv__transformer *x = qkv__model_transformer(m);
     const int32_t length[] = { SOURCE - 1 };
-    qkv_tensor *memory = qkv_transformer_encode(x, t, source_ids, 1, SOURCE, length);
-    const qkv_tensor *padded = qkv_transformer_logits(x, qkv_transformer_decode(x, t, read_ids, 1, READ, NULL, memory, length));
+    qkv_tensor *memory = qkv__transformer_encode(
+        x, t, &(qkv_tokens){ .ids = source_ids, .rows = 1, .length = SOURCE, .lengths = length });
+    const qkv_tensor *padded = qkv__transformer_logits(
+        x, qkv__transformer_decode(x, t, &(qkv_tokens){ .ids = read_ids, .rows = 1, .length = READ }, memory, length));
     const qkv_tensor *hidden = whole(touched, PAIR, t);
     for (int64_t i = 0; i < qkv_tensor_count(padded); i++)
         expect_near((double)qkv_tensor_data(hidden)[i], (double)qkv_tensor_data(padded)[i], "logit", i);
@@ -416,7 +423,7 @@ static void a_head_that_is_off_is_not_read(void **state)
     qkv_model *m = make_model(PAIR), *other = make_model(PAIR);
     const changes off = { PAIR, 1, { AT_HEAD(CROSS, 1, 2) } };
     qkv_model *touched = touch(m, &off);
-    float *w = qkv_tensor_data_mut(qkv_params_find(qkv_model_params(other), "decoder.1.cross.out.weight"));
+    float *w = qkv_tensor_data_mut(qkv_params_find(qkv__model_params(other), "decoder.1.cross.out.weight"));
     for (int64_t i = 0; i < DIM; i++)
         for (int64_t k = 0; k < DIM / HEADS; k++) w[i * DIM + 2 * DIM / HEADS + k] = 0;
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
@@ -432,14 +439,15 @@ static void a_head_that_is_off_is_not_read(void **state)
 /* log p of a translation by a whole forward, the end counted unless it was cut. */
 static double log_p_of(const qkv_model *m, const int32_t *ids, int64_t n, bool is_cut)
 {
-    const qkv_transformer *x = qkv_model_transformer(m);
+    const qkv__transformer *x = qkv__model_transformer(m);
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
     int32_t read[64] = { 1 };
     double sum = 0;
     assert_true(n < 63);
     if (n) memcpy(read + 1, ids, sizeof *read * (size_t)n);
-    qkv_tensor *memory = qkv_transformer_encode(x, t, source_ids, 1, SOURCE, NULL);
-    qkv_tensor *p = qkv_softmax(qkv_transformer_logits(x, qkv_transformer_decode(x, t, read, 1, n + 1, NULL, memory, NULL)));
+    qkv_tensor *memory = qkv__transformer_encode(x, t, &(qkv_tokens){ .ids = source_ids, .rows = 1, .length = SOURCE });
+    qkv_tensor *p = qkv_softmax(qkv__transformer_logits(
+        x, qkv__transformer_decode(x, t, &(qkv_tokens){ .ids = read, .rows = 1, .length = n + 1 }, memory, NULL)));
     for (int64_t i = 0; i < n + !is_cut; i++) sum += log((double)qkv_tensor_data(p)[i * VOCABULARY + (i < n ? ids[i] : 2)]);
     qkv_tape_free(t);
     return sum;
@@ -473,13 +481,13 @@ static void searches_see_the_changes(void **state)
 static void goes_on_as_forward(const qkv_model *touched, const qkv_generated *g, int64_t change)
 {
     enum { BEFORE = TEXT - 1, LETTER_A = 4, LETTER_I = 12 }; /* no others are written */
-    const qkv_transformer *x = qkv_model_transformer(touched);
+    const qkv__transformer *x = qkv__model_transformer(touched);
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
     int32_t read[BEFORE + STEPS];
     memcpy(read, text_ids, sizeof *read * BEFORE);
     memcpy(read + BEFORE, g->ids, sizeof *read * (size_t)g->n);
-    const qkv_tensor *p = qkv_softmax(
-        qkv_transformer_logits(x, qkv_transformer_decode(x, t, read, 1, BEFORE + g->n, NULL, NULL, NULL)));
+    const qkv_tensor *p = qkv_softmax(qkv__transformer_logits(
+        x, qkv__transformer_decode(x, t, &(qkv_tokens){ .ids = read, .rows = 1, .length = BEFORE + g->n }, NULL, NULL)));
     for (int64_t i = 0; i < g->n; i++) {
         const float *row_p = qkv_tensor_data(p) + (BEFORE - 1 + i) * VOCABULARY;
         expect_near(g->log_p[i], log((double)row_p[g->ids[i]]), "log p", change);
@@ -556,7 +564,7 @@ static void gradients_are_differences(void **state)
     qkv_model *m = make_model(ENCODER);
     qkv_attention_capture *a = capture(m, ENCODER);
     qkv_attribution *why = NULL;
-    float *table = qkv_tensor_data_mut(qkv_params_find(qkv_model_params(m), "embed.weight")), kept[DIM];
+    float *table = qkv_tensor_data_mut(qkv_params_find(qkv__model_params(m), "embed.weight")), kept[DIM];
     assert_int_equal(qkv_attribute(m, a, &(qkv_attribute_opts){ .methods = 1 << QKV_ATTRIBUTE_GRADIENT }, &why), QKV_OK);
     for (int32_t id = 1; id < 8; id++) {
         double sum = 0, f[2], h = 1e-2;
@@ -691,7 +699,7 @@ static void walks_end_in_the_logits(void **state)
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
     const qkv_tensor *all = whole(touched, PAIR, t);
     qkv_tensor *last = qkv_constant(t, QKV_SHAPE(1, DIM), w->layer_out);
-    const qkv_tensor *logits = qkv_transformer_logits(qkv_model_transformer(touched), last);
+    const qkv_tensor *logits = qkv__transformer_logits(qkv__model_transformer(touched), last);
     for (int v = 0; v < VOCABULARY; v++)
         expect_near((double)qkv_tensor_data(logits)[v], (double)qkv_tensor_data(all)[3 * VOCABULARY + v], "logit", v);
     assert_int_equal(w->n_best, 2);

@@ -15,6 +15,7 @@
 
 #include "failing.h"
 #include "nn/params.h"
+#include "nn/transformer.h"
 
 enum { BATCH = 3, SOURCE = 7, TARGET = 6, STEPS = 20, MODELS = 8 };
 static const int32_t source_lengths[BATCH] = { 7, 4, 1 }, target_lengths[BATCH] = { 6, 3, 5 };
@@ -167,9 +168,9 @@ static uint32_t draw_weight(const char *name, qkv_tensor *w)
     return state;
 }
 
-static qkv_transformer *model_with_drawn_weights(qkv_params *p, int number)
+static qkv__transformer *model_with_drawn_weights(qkv_params *p, int number)
 {
-    qkv_transformer *m = qkv_transformer_new(p, &models[number]);
+    qkv__transformer *m = qkv__transformer_new(p, &models[number]);
     assert_non_null(m);
     for (int i = 0; i < qkv_params_size(p); i++) draw_weight(qkv_params_name(p, i), qkv_params_at(p, i));
     return m;
@@ -191,39 +192,43 @@ static batch draw_batch(const qkv_config *o)
     return b;
 }
 
-static qkv_tensor *encode(const qkv_transformer *m, qkv_tape *t, const batch *b)
+static qkv_tensor *encode(const qkv__transformer *m, qkv_tape *t, const batch *b)
 {
-    int64_t types = qkv_transformer_options(m)->token_types;
-    if (!types) return qkv_transformer_encode(m, t, b->source, BATCH, SOURCE, source_lengths);
+    int64_t types = qkv__transformer_config(m)->token_types;
+    if (!types)
+        return qkv__transformer_encode(
+            m, t, &(qkv_tokens){ .ids = b->source, .rows = BATCH, .length = SOURCE, .lengths = source_lengths });
     int32_t drawn[BATCH * SOURCE];
     draw_ids(drawn, "types", types, BATCH * SOURCE);
-    return qkv_transformer_encode_typed(m, t, b->source, drawn, BATCH, SOURCE, source_lengths);
+    return qkv__transformer_encode(
+        m, t, &(qkv_tokens){ .ids = b->source, .types = drawn, .rows = BATCH, .length = SOURCE, .lengths = source_lengths });
 }
 
-static qkv_tensor *logits_of(const qkv_transformer *m, qkv_tape *t, const batch *b)
+static qkv_tensor *logits_of(const qkv__transformer *m, qkv_tape *t, const batch *b)
 {
-    const qkv_config *o = qkv_transformer_options(m);
+    const qkv_config *o = qkv__transformer_config(m);
     qkv_tensor *memory = NULL, *x;
     if (o->encoder_layers) memory = encode(m, t, b);
     x = memory;
     if (o->decoder_layers)
-        x = qkv_transformer_decode(m, t, b->target, BATCH, TARGET, target_lengths, memory,
-                                   o->encoder_layers ? source_lengths : NULL);
-    return qkv_transformer_logits(m, x);
+        x = qkv__transformer_decode(
+            m, t, &(qkv_tokens){ .ids = b->target, .rows = BATCH, .length = TARGET, .lengths = target_lengths }, memory,
+            o->encoder_layers ? source_lengths : NULL);
+    return qkv__transformer_logits(m, x);
 }
 
 /* Of the words, and of the classes where there are any. */
-static qkv_tensor *loss_with_classes(const qkv_transformer *m, qkv_tape *t, const batch *b, qkv_tensor *words)
+static qkv_tensor *loss_with_classes(const qkv__transformer *m, qkv_tape *t, const batch *b, qkv_tensor *words)
 {
     static const int32_t labels[BATCH] = { 0, 1, 2 };
-    if (!qkv_transformer_options(m)->classes) return words;
-    qkv_tensor *classes = qkv_transformer_classify(m, encode(m, t, b), source_lengths);
+    if (!qkv__transformer_config(m)->classes) return words;
+    qkv_tensor *classes = qkv__transformer_classify(m, encode(m, t, b), source_lengths);
     return qkv_add(words, qkv_cross_entropy(classes, labels));
 }
 
-static qkv_tensor *loss_of(const qkv_transformer *m, qkv_tensor *logits)
+static qkv_tensor *loss_of(const qkv__transformer *m, qkv_tensor *logits)
 {
-    const qkv_config *o = qkv_transformer_options(m);
+    const qkv_config *o = qkv__transformer_config(m);
     const int32_t *lengths = o->decoder_layers ? target_lengths : source_lengths;
     int length = o->decoder_layers ? TARGET : SOURCE;
     int32_t labels[BATCH * SOURCE];
@@ -268,7 +273,7 @@ static void compare_gradient(FILE *f, int number, qkv_params *p, int i)
 static void compare_model(FILE *f, int number)
 {
     qkv_params *p = qkv_params_new(1);
-    qkv_transformer *m = model_with_drawn_weights(p, number);
+    qkv__transformer *m = model_with_drawn_weights(p, number);
     qkv_optimizer *adam = qkv_optimizer_new(p, &(qkv_optimizer_opts){ .rule = QKV_OPTIMIZER_ADAM, .lr = 3e-3f });
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .train = 1 });
     batch b = draw_batch(&models[number]);
@@ -300,7 +305,7 @@ static void parity_with_pytorch(void **state)
 /* ---- bits ---- */
 
 /* All logits of a model, in a buffer of its own. */
-static int64_t copy_logits(const qkv_transformer *m, const batch *b, float *to)
+static int64_t copy_logits(const qkv__transformer *m, const batch *b, float *to)
 {
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
     qkv_tensor *logits = logits_of(m, t, b);
@@ -318,7 +323,7 @@ static void train_briefly(int number, int threads, float *weights, int64_t room)
     qkv_params *p = qkv_params_new(1);
     qkv_config o = models[number];
     o.dropout = o.attention_dropout = o.ffn_dropout = 0.2f;
-    qkv_transformer *m = qkv_transformer_new(p, &o);
+    qkv__transformer *m = qkv__transformer_new(p, &o);
     qkv_optimizer *adam = qkv_optimizer_new(p, &(qkv_optimizer_opts){ .rule = QKV_OPTIMIZER_ADAMW });
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .train = 1, .seed = 4 });
     batch b = draw_batch(&o);
@@ -340,7 +345,7 @@ static void same_weights_on_any_threads(void **state)
     (void)state;
     for (int number = 0; number < MODELS; number++) {
         qkv_params *p = qkv_params_new(1);
-        assert_non_null(qkv_transformer_new(p, &models[number]));
+        assert_non_null(qkv__transformer_new(p, &models[number]));
         int64_t room = qkv__params_block(p);
         float *first = malloc(sizeof(float) * (size_t)room), *other = malloc(sizeof(float) * (size_t)room);
         train_briefly(number, 1, first, room);
@@ -363,7 +368,7 @@ static void padding_and_future_change_nothing(void **state)
     for (int number = 0; number < MODELS; number++) {
         const qkv_config *o = &models[number];
         qkv_params *p = qkv_params_new(1);
-        qkv_transformer *m = model_with_drawn_weights(p, number);
+        qkv__transformer *m = model_with_drawn_weights(p, number);
         batch b = draw_batch(o), other = b;
         for (int i = 0; i < BATCH * SOURCE; i++)
             if (i % SOURCE >= source_lengths[i / SOURCE]) other.source[i] = (b.source[i] + 1) % (int32_t)o->vocabulary;
@@ -393,7 +398,7 @@ static void same_bits_alone_as_in_a_batch(void **state)
     for (int number = 0; number < MODELS; number++) {
         const qkv_config *o = &models[number];
         qkv_params *p = qkv_params_new(1);
-        qkv_transformer *m = model_with_drawn_weights(p, number);
+        qkv__transformer *m = model_with_drawn_weights(p, number);
         batch b = draw_batch(o);
         copy_logits(m, &b, together);
         int64_t size = output_size(o), length = o->decoder_layers ? TARGET : SOURCE;
@@ -403,13 +408,18 @@ static void same_bits_alone_as_in_a_batch(void **state)
             if (o->encoder_layers) {
                 int32_t types[BATCH * SOURCE];
                 draw_ids(types, "types", o->token_types, BATCH * SOURCE);
-                memory = qkv_transformer_encode_typed(
-                    m, t, b.source + row * SOURCE, o->token_types ? types + row * SOURCE : NULL, 1, source_lengths[row], NULL);
+                memory = qkv__transformer_encode(m, t,
+                                                 &(qkv_tokens){ .ids = b.source + row * SOURCE,
+                                                                .types = o->token_types ? types + row * SOURCE : NULL,
+                                                                .rows = 1,
+                                                                .length = source_lengths[row] });
             }
             x = memory;
             if (o->decoder_layers)
-                x = qkv_transformer_decode(m, t, b.target + row * TARGET, 1, target_lengths[row], NULL, memory, NULL);
-            qkv_tensor *alone = qkv_transformer_logits(m, x);
+                x = qkv__transformer_decode(
+                    m, t, &(qkv_tokens){ .ids = b.target + row * TARGET, .rows = 1, .length = target_lengths[row] }, memory,
+                    NULL);
+            qkv_tensor *alone = qkv__transformer_logits(m, x);
             assert_int_equal(qkv_tape_status(t), QKV_OK);
             assert_memory_equal(qkv_tensor_data(alone), together + row * length * size,
                                 sizeof(float) * (size_t)qkv_tensor_count(alone));
@@ -427,14 +437,14 @@ static void hidden_states_are_kept(void **state)
     for (int number = 0; number < MODELS; number++) {
         const qkv_config *o = &models[number];
         qkv_params *p = qkv_params_new(1);
-        qkv_transformer *m = model_with_drawn_weights(p, number);
+        qkv__transformer *m = model_with_drawn_weights(p, number);
         qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1, .keep_hidden = 1 });
         batch b = draw_batch(o);
         qkv_tensor *logits = logits_of(m, t, &b);
         int n = 0, expected = (o->encoder_layers ? o->encoder_layers + 1 : 0) + (o->decoder_layers ? o->decoder_layers + 1 : 0);
         while (qkv_tape_hidden(t, n)) assert_int_equal(qkv_tensor_dim(qkv_tape_hidden(t, n++), -1), o->dim);
         assert_int_equal(n, expected);
-        qkv_tensor *again = qkv_transformer_logits(m, qkv_tape_hidden(t, n - 1));
+        qkv_tensor *again = qkv__transformer_logits(m, qkv_tape_hidden(t, n - 1));
         assert_memory_equal(qkv_tensor_data(again), qkv_tensor_data(logits), sizeof(float) * (size_t)qkv_tensor_count(logits));
         qkv_tape_reset(t);
         assert_null(qkv_tape_hidden(t, 0));
@@ -449,11 +459,13 @@ static void types_default_to_the_first(void **state)
     (void)state;
     static const int32_t zeros[BATCH * SOURCE];
     qkv_params *p = qkv_params_new(1);
-    qkv_transformer *m = model_with_drawn_weights(p, 4);
+    qkv__transformer *m = model_with_drawn_weights(p, 4);
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
     batch b = draw_batch(&models[4]);
-    qkv_tensor *bare = qkv_transformer_encode(m, t, b.source, BATCH, SOURCE, source_lengths);
-    qkv_tensor *typed = qkv_transformer_encode_typed(m, t, b.source, zeros, BATCH, SOURCE, source_lengths);
+    qkv_tensor *bare = qkv__transformer_encode(
+        m, t, &(qkv_tokens){ .ids = b.source, .rows = BATCH, .length = SOURCE, .lengths = source_lengths });
+    qkv_tensor *typed = qkv__transformer_encode(
+        m, t, &(qkv_tokens){ .ids = b.source, .types = zeros, .rows = BATCH, .length = SOURCE, .lengths = source_lengths });
     qkv_tensor *drawn = encode(m, t, &b);
     assert_int_equal(qkv_tape_status(t), QKV_OK);
     assert_memory_equal(qkv_tensor_data(bare), qkv_tensor_data(typed), sizeof(float) * (size_t)qkv_tensor_count(bare));
@@ -470,7 +482,7 @@ static void presets(void **state)
     qkv_config o = QKV_OPTS(qkv_config);
     assert_int_equal(qkv_config_preset("base", 37000, &o), QKV_OK);
     qkv_params *p = qkv_params_new(1);
-    assert_non_null(qkv_transformer_new(p, &o));
+    assert_non_null(qkv__transformer_new(p, &o));
     assert_int_equal(qkv_params_count(p), 63082496); /* the paper's table 3: 65 million */
     qkv_params_free(p);
     assert_int_equal(qkv_config_preset("big", 100, &o), QKV_OK);
@@ -489,7 +501,7 @@ static void weights_are_saved_and_loaded(void **state)
     close(fd);
     for (int number = 0; number < MODELS; number++) {
         qkv_params *p = qkv_params_new(1), *q = qkv_params_new(2);
-        qkv_transformer *m = model_with_drawn_weights(p, number), *loaded = qkv_transformer_new(q, &models[number]);
+        qkv__transformer *m = model_with_drawn_weights(p, number), *loaded = qkv__transformer_new(q, &models[number]);
         batch b = draw_batch(&models[number]);
         assert_int_equal(qkv_params_save(p, path), QKV_OK);
         assert_int_equal(qkv_params_load(q, path), QKV_OK);
@@ -564,7 +576,7 @@ static void bad_options(void **state)
     rows[22].o.embed_dim = 4;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         qkv_params *p = qkv_params_new(1);
-        assert_null(qkv_transformer_new(p, &rows[i].o));
+        assert_null(qkv__transformer_new(p, &rows[i].o));
         assert_int_equal(qkv_params_status(p), QKV_USAGE);
         if (!strstr(qkv_error(), rows[i].words)) fail_msg("row %zu says \"%s\"", i, qkv_error());
         qkv_params_free(p);
@@ -588,12 +600,14 @@ static void bad_calls(void **state)
                  { 4, false, false, 8, "the table has 9" } };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         qkv_params *p = qkv_params_new(1);
-        qkv_transformer *m = model_with_drawn_weights(p, rows[i].model);
+        qkv__transformer *m = model_with_drawn_weights(p, rows[i].model);
         qkv_tape *t = qkv_tape_new(NULL);
         qkv_tensor *memory = rows[i].memory ? qkv_constant(t, QKV_SHAPE(1, 2, 16), NULL) : NULL;
         if (rows[i].decode && rows[i].model == 1) memory = qkv_constant(t, QKV_SHAPE(1, 2, 16), NULL);
-        assert_null(rows[i].decode ? qkv_transformer_decode(m, t, ids, 1, rows[i].length, NULL, memory, NULL)
-                                   : qkv_transformer_encode(m, t, ids, 1, rows[i].length, NULL));
+        assert_null(
+            rows[i].decode
+                ? qkv__transformer_decode(m, t, &(qkv_tokens){ .ids = ids, .rows = 1, .length = rows[i].length }, memory, NULL)
+                : qkv__transformer_encode(m, t, &(qkv_tokens){ .ids = ids, .rows = 1, .length = rows[i].length }));
         assert_int_equal(qkv_tape_status(t), QKV_USAGE);
         if (!strstr(qkv_error(), rows[i].words)) fail_msg("row %zu says \"%s\"", i, qkv_error());
         qkv_tape_free(t);
@@ -604,7 +618,7 @@ static void bad_calls(void **state)
 static qkv_status make_and_run(void)
 {
     qkv_params *p = qkv_params_new(1);
-    qkv_transformer *m = qkv_transformer_new(p, &models[0]);
+    qkv__transformer *m = qkv__transformer_new(p, &models[0]);
     qkv_status status = qkv_params_status(p);
     qkv_tape *t = status ? NULL : qkv_tape_new(&(qkv_tape_opts){ .train = 1 });
     if (!status && !t) status = qkv_error_status();

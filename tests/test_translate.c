@@ -15,6 +15,7 @@
 
 #include "failing.h"
 #include "nn/params.h"
+#include "model/model.h"
 
 static const char *const corpus[] = {
     "the cat sat on the mat", "I love you", "you love the cat",    "我爱你",
@@ -280,7 +281,7 @@ static void attention_is_that_of_a_whole_forward(void **state)
     (void)state;
     enum { ROWS = 4, ROOM = 80 };
     qkv_model *m = make_model(QKV_POSITION_SINUSOID, 0);
-    const qkv_transformer *x = qkv_model_transformer(m);
+    const qkv__transformer *x = qkv__model_transformer(m);
     qkv_translations t = { 0 };
     assert_int_equal(qkv_translate(m, texts, NULL, ROWS, &(qkv_translate_opts){ .max_length = 9, .attention = 1 }, &t), QKV_OK);
     assert_int_equal(t.layers, 2);
@@ -294,8 +295,10 @@ static void attention_is_that_of_a_whole_forward(void **state)
         memcpy(target + i * 10 + 1, t.best[i].ids, sizeof *target * (size_t)t.best[i].n_ids);
     }
     qkv_tape *tape = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1, .keep_attention = 1 });
-    qkv_tensor *memory = qkv_transformer_encode(x, tape, source, ROWS, ROOM, lengths);
-    assert_non_null(qkv_transformer_decode(x, tape, target, ROWS, 10, NULL, memory, lengths));
+    qkv_tensor *memory = qkv__transformer_encode(
+        x, tape, &(qkv_tokens){ .ids = source, .rows = ROWS, .length = ROOM, .lengths = lengths });
+    assert_non_null(
+        qkv__transformer_decode(x, tape, &(qkv_tokens){ .ids = target, .rows = ROWS, .length = 10 }, memory, lengths));
     for (int i = 0; i < ROWS; i++)
         for (int l = 0; l < 2; l++)
             for (int h = 0; h < 2; h++)

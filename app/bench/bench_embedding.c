@@ -78,9 +78,10 @@ static qkv_status measure_sentences(const qkv__bench *b, embedding *e, const cha
 
 static qkv_status measure_embedding(const qkv__bench *b, const qkv_model *m)
 {
-    const qkv_config *x = qkv_transformer_options(qkv_model_transformer(m));
+    qkv_config x = { .size = sizeof x };
+    qkv_model_config(m, &x);
     const qkv_tokenizer *t = qkv_model_tokenizer(m, QKV_SIDE_SOURCE);
-    if (!x->encoder_layers || !t) return qkv__fail(QKV_USAGE, "bench: to embed, the model needs an encoder and a tokenizer");
+    if (!x.encoder_layers || !t) return qkv__fail(QKV_USAGE, "bench: to embed, the model needs an encoder and a tokenizer");
     embedding e = { .m = m };
     qkv_buffer sentence = { 0 };
     int64_t tokens, wanted = qkv__max(1, (b->o.length ? b->o.length : LENGTH) - AROUND);

@@ -5,6 +5,7 @@
 #include "../../src/base/memory.h"
 #include "../../src/base/size.h"
 #include "../../src/nn/layer.h"
+#include "../../src/model/model.h"
 
 #include <qkv/session.h>
 
@@ -54,7 +55,7 @@ static qkv_status write_tokens(void *work, double *aside)
 /* Lengths that are not given fit the positions that there are. */
 static void choose_lengths(const qkv__bench *b, const qkv_config *t, generation *g)
 {
-    int64_t most = qkv_transformer_max_positions(t);
+    int64_t most = t->positions == QKV_POSITION_LEARNED ? t->max_positions : 0;
     g->rows = b->o.batch ? b->o.batch : 1;
     g->prompt = b->o.length ? b->o.length : PROMPT;
     g->new_tokens = b->o.new_tokens ? b->o.new_tokens : NEW_TOKENS;
@@ -78,7 +79,7 @@ static qkv_status make_prompts(generation *g, int64_t vocabulary)
 /* Keys and values that a row's steps read, in bytes: step i those of the prompt and of i + 1 new tokens. */
 static double cached_bytes(const qkv_model *m, const generation *g)
 {
-    const qkv_transformer *x = qkv_model_transformer(m);
+    const qkv__transformer *x = qkv__model_transformer(m);
     double a_token = 0, steps = (double)g->new_tokens;
     for (int i = 0; i < x->stacks[QKV__DECODER].n; i++) {
         const qkv__layer *l = &x->stacks[QKV__DECODER].layers[i];
@@ -109,12 +110,13 @@ qkv_status qkv__bench_generation(const qkv__bench *b)
 {
     generation g = { 0 };
     qkv_model *m = qkv__bench_model(b, &llama, NULL);
-    const qkv_config *t = m ? qkv_transformer_options(qkv_model_transformer(m)) : NULL;
+    qkv_config t = { .size = sizeof t };
+    if (m) qkv_model_config(m, &t);
     qkv_status status = m ? QKV_OK : qkv_error_status();
-    if (m && (t->encoder_layers || !t->decoder_layers))
+    if (m && (t.encoder_layers || !t.decoder_layers))
         status = qkv__fail(QKV_USAGE, "bench: to generate, the model must be a decoder alone");
     if (!status && !(g.session = qkv_session_new(m, NULL))) status = qkv_error_status();
-    if (!status) choose_lengths(b, t, &g), status = make_prompts(&g, t->vocabulary);
+    if (!status) choose_lengths(b, &t, &g), status = make_prompts(&g, t.vocabulary);
     if (!status) status = measure_generation(b, m, &g);
     qkv_session_free(g.session);
     qkv__release(g.ids, g.ids_bytes);

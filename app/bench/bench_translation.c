@@ -5,6 +5,7 @@
 
 #include "../../src/base/memory.h"
 #include "../../src/base/size.h"
+#include "../../src/model/model.h"
 
 #include <qkv/session.h>
 
@@ -59,10 +60,12 @@ static qkv_status measure_searches(const qkv__bench *b, translation *t)
 
 static qkv_status measure_translator(const qkv__bench *b, const qkv_model *m)
 {
-    const qkv_config *x = qkv_transformer_options(qkv_model_transformer(m));
-    if (!x->encoder_layers || !x->decoder_layers)
+    qkv_config x = { .size = sizeof x };
+    qkv_model_config(m, &x);
+    if (!x.encoder_layers || !x.decoder_layers)
         return qkv__fail(QKV_USAGE, "bench: to translate, the model needs an encoder and a decoder");
-    int64_t most = qkv_transformer_max_positions(x), target = b->o.new_tokens ? b->o.new_tokens : TARGET;
+    int64_t most = x.positions == QKV_POSITION_LEARNED ? x.max_positions : 0,
+            target = b->o.new_tokens ? b->o.new_tokens : TARGET;
     translation t = { .m = m, .length = b->o.length ? b->o.length : SOURCE };
     if (most && !b->o.new_tokens) target = qkv__max(1, qkv__min(target, most - 1));
     if (most && !b->o.length) t.length = qkv__min(t.length, most);
@@ -70,7 +73,7 @@ static qkv_status measure_translator(const qkv__bench *b, const qkv_model *m)
     int64_t n = qkv__max(b->o.batch, SENTENCES) * t.length;
     size_t bytes = sizeof *t.ids * (size_t)n;
     if (!(t.ids = qkv__alloc(bytes))) return QKV_MEMORY;
-    qkv__some_ids(t.ids, n, x->vocabulary);
+    qkv__some_ids(t.ids, n, x.vocabulary);
     qkv_status status = measure_searches(b, &t);
     qkv__release(t.ids, bytes);
     return status;

@@ -4,6 +4,7 @@
 #include "../../src/base/file.h"
 #include "../../src/nn/layer.h"
 #include "../../src/tensor/types.h"
+#include "../../src/model/model.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -94,7 +95,7 @@ static void add_layer(qkv__weights *w, const qkv__layer *l)
 
 qkv__weights qkv__encoder_weights(const qkv_model *m)
 {
-    const qkv_transformer *x = qkv_model_transformer(m);
+    const qkv__transformer *x = qkv__model_transformer(m);
     qkv__weights w = { 0 };
     for (int i = 0; i < x->stacks[QKV__ENCODER].n; i++) add_layer(&w, &x->stacks[QKV__ENCODER].layers[i]);
     for (int i = 0; i < x->stacks[QKV__DECODER].n; i++) {
@@ -106,7 +107,7 @@ qkv__weights qkv__encoder_weights(const qkv_model *m)
 
 qkv__weights qkv__decoder_weights(const qkv_model *m)
 {
-    const qkv_transformer *x = qkv_model_transformer(m);
+    const qkv__transformer *x = qkv__model_transformer(m);
     qkv__weights w = { 0 };
     for (int i = 0; i < x->stacks[QKV__DECODER].n; i++) add_layer(&w, &x->stacks[QKV__DECODER].layers[i]);
     return w;
@@ -115,7 +116,7 @@ qkv__weights qkv__decoder_weights(const qkv_model *m)
 qkv__weights qkv__output_weights(const qkv_model *m)
 {
     qkv__weights w = { 0 };
-    add_linear(&w, &qkv_model_transformer(m)->head);
-    add_linear(&w, &qkv_model_transformer(m)->output);
+    add_linear(&w, &qkv__model_transformer(m)->head);
+    add_linear(&w, &qkv__model_transformer(m)->output);
     return w;
 }

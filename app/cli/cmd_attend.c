@@ -149,11 +149,12 @@ static qkv_status load_work(work *w)
     qkv_status status = load_touched_model(given.model, 0, &w->model);
     if (!status && given.other) status = load_model(given.other, &w->other);
     if (status || !given.other) return status;
-    const qkv_config *a = qkv_transformer_options(qkv_model_transformer(w->model)),
-                     *b = qkv_transformer_options(qkv_model_transformer(w->other));
-    status = check_same(N_("encoder layers"), a->encoder_layers, b->encoder_layers);
-    if (!status) status = check_same(N_("decoder layers"), a->decoder_layers, b->decoder_layers);
-    if (!status) status = check_same(N_("heads"), a->heads, b->heads);
+    qkv_config a = { .size = sizeof a }, b = a;
+    qkv_model_config(w->model, &a);
+    qkv_model_config(w->other, &b);
+    status = check_same(N_("encoder layers"), a.encoder_layers, b.encoder_layers);
+    if (!status) status = check_same(N_("decoder layers"), a.decoder_layers, b.decoder_layers);
+    if (!status) status = check_same(N_("heads"), a.heads, b.heads);
     if (!status)
         status = check_same(N_("tokens"), qkv_tokenizer_vocab_size(qkv_model_tokenizer(w->model, QKV_SIDE_SOURCE)),
                             qkv_tokenizer_vocab_size(qkv_model_tokenizer(w->other, QKV_SIDE_SOURCE)));

@@ -142,14 +142,17 @@ typedef struct computed {
 /* BART's classifier reads what its decoder gives, which says no words. */
 static bool classifies_by_decoder(const qkv_model *m)
 {
-    const qkv_config *o = qkv_transformer_options(qkv_model_transformer(m));
-    return o->encoder_layers && o->decoder_layers && !(qkv_model_get_info(m)->can & QKV_CAN_TRANSLATE);
+    qkv_config o = { .size = sizeof o };
+    qkv_model_config(m, &o);
+    return o.encoder_layers && o.decoder_layers && !(qkv_model_get_info(m)->can & QKV_CAN_TRANSLATE);
 }
 
 static bool has_logits(const qkv_model *m)
 {
     if (classifies_by_decoder(m)) return false;
-    return qkv_transformer_options(qkv_model_transformer(m))->decoder_layers || qkv_model_get_info(m)->can & QKV_CAN_FILL;
+    qkv_config o = { .size = sizeof o };
+    qkv_model_config(m, &o);
+    return o.decoder_layers || qkv_model_get_info(m)->can & QKV_CAN_FILL;
 }
 
 static bool writes_files(void)
@@ -185,24 +188,26 @@ static qkv_status write_computed(const computed *x, const qkv_tape *t, const qkv
 
 static qkv_status compute(const qkv_model *m, const side *source, const int32_t *types, const side *target)
 {
-    const qkv_transformer *x = qkv_model_transformer(m);
-    const qkv_config *o = qkv_transformer_options(x);
+    qkv_config o = { .size = sizeof o };
+    qkv_model_config(m, &o);
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1, .keep_hidden = given.hidden_all || given.encoder_all });
     computed c = { 0 };
     if (!t) return library_failed();
     if (source->is_there)
-        c.encoded = qkv_transformer_encode_typed(x, t, source->ids.ids, types, 1, (int64_t)source->ids.n, NULL);
+        c.encoded = qkv_model_encode(
+            m, t, &QKV_OPTS(qkv_tokens, .ids = source->ids.ids, .types = types, .rows = 1, .length = (int64_t)source->ids.n));
     if (target->is_there && !qkv_tape_status(t))
-        c.hidden = qkv_transformer_decode(x, t, target->ids.ids, 1, (int64_t)target->ids.n, NULL, c.encoded, NULL);
-    if (has_logits(m)) c.logits = qkv_transformer_logits(x, target->is_there ? c.hidden : c.encoded);
+        c.hidden = qkv_model_decode(
+            m, t, &QKV_OPTS(qkv_tokens, .ids = target->ids.ids, .rows = 1, .length = (int64_t)target->ids.n), c.encoded, NULL);
+    if (has_logits(m)) c.logits = qkv_model_logits(m, target->is_there ? c.hidden : c.encoded);
     qkv_tensor *read = classifies_by_decoder(m) ? c.hidden : c.encoded;
     int32_t n = (int32_t)source->ids.n;
     const qkv_batch text = { .rows = 1, .source_length = n, .source = source->ids.ids, .source_lengths = &n };
-    if (o->ngrams) c.classes = qkv__classify_batch(m, t, &text); /* naive Bayes reads the ids */
-    else if (o->classes) c.classes = o->classes_of ? qkv_transformer_tag(x, read) : qkv_transformer_classify(x, read, NULL);
+    if (o.ngrams) c.classes = qkv__classify_batch(m, t, &text); /* naive Bayes reads the ids */
+    else if (o.classes) c.classes = qkv_model_classify(m, read, NULL);
     const qkv_tokenizer *names = target->is_there ? target->tokenizer : source->tokenizer;
     qkv_status status = qkv_tape_status(t) ? library_failed() : QKV_OK;
-    if (!status && writes_files()) status = write_computed(&c, t, o);
+    if (!status && writes_files()) status = write_computed(&c, t, &o);
     else if (!status) status = print_computed(&c, names);
     qkv_tape_free(t);
     return status;
@@ -227,23 +232,24 @@ static qkv_status run_forward(void)
     qkv_model *m;
     qkv_status loaded = load_model(given.model, &m);
     if (loaded) return loaded;
-    const qkv_config *o = qkv_transformer_options(qkv_model_transformer(m));
+    qkv_config o = { .size = sizeof o };
+    qkv_model_config(m, &o);
     side source = { .name = "source",
                     .option = "--source-ids",
-                    .is_there = o->encoder_layers > 0,
+                    .is_there = o.encoder_layers > 0,
                     .text = given.source,
                     .ids_text = given.source_ids,
                     .tokenizer = qkv_model_tokenizer(m, QKV_SIDE_SOURCE),
-                    .vocabulary = o->vocabulary };
+                    .vocabulary = o.vocabulary };
     side target = { .name = "target",
                     .option = "--target-ids",
-                    .is_there = o->decoder_layers > 0,
+                    .is_there = o.decoder_layers > 0,
                     .text = given.target,
                     .ids_text = given.target_ids,
                     .tokenizer = qkv_model_tokenizer(m, QKV_SIDE_TARGET),
-                    .vocabulary = o->target_vocabulary ? o->target_vocabulary : o->vocabulary };
-    side types = { .option = "--type-ids", .ids_text = given.type_ids, .vocabulary = o->token_types };
-    qkv_status status = check_outputs(m, o);
+                    .vocabulary = o.target_vocabulary ? o.target_vocabulary : o.vocabulary };
+    side types = { .option = "--type-ids", .ids_text = given.type_ids, .vocabulary = o.token_types };
+    qkv_status status = check_outputs(m, &o);
     if (!status) status = read_side(m, QKV_SIDE_SOURCE, &source);
     if (!status) status = read_types(&types, &source);
     if (!status) status = read_side(m, QKV_SIDE_TARGET, &target);

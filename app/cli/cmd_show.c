@@ -88,7 +88,9 @@ static qkv_status run_model(void)
     if (!given.model) return show_preset();
     qkv_model *m = qkv_model_load(given.model, NULL);
     if (!m) return library_failed();
-    qkv_status status = show_architecture(qkv_transformer_options(qkv_model_transformer(m)), last_part(given.model));
+    qkv_config o = { .size = sizeof o };
+    qkv_model_config(m, &o);
+    qkv_status status = show_architecture(&o, last_part(given.model));
     qkv_model_free(m);
     return status;
 }
@@ -179,16 +181,17 @@ static qkv_status show_word(int64_t n)
     return status;
 }
 
-static qkv_status show_model_positions(const qkv_model *m)
+static qkv_status show_model_positions(qkv_model *m)
 {
-    const qkv_config *o = qkv_transformer_options(qkv_model_transformer(m));
-    bool is_learned = qkv_transformer_max_positions(o) > 0;
-    bool of_decoder = given.side == DECODER_SIDE || (given.side == ANY_SIDE && !o->encoder_layers);
+    qkv_config o = { .size = sizeof o };
+    qkv_model_config(m, &o);
+    bool is_learned = o.positions == QKV_POSITION_LEARNED;
+    bool of_decoder = given.side == DECODER_SIDE || (given.side == ANY_SIDE && !o.encoder_layers);
     const char *learned = of_decoder ? _("Learned positions of the decoder") : _("Learned positions of the encoder");
     qkv_array rows = { 0 };
     if (!is_learned && given.side != ANY_SIDE)
         return fail(QKV_USAGE, "--side is for learned positions, which %s does not have", given.model);
-    qkv_status status = is_learned ? QKV_OK : check_shown(given.n, o->dim);
+    qkv_status status = is_learned ? QKV_OK : check_shown(given.n, o.dim);
     if (status) return status;
     if (qkv_model_positions(m, of_decoder ? QKV_SIDE_TARGET : QKV_SIDE_SOURCE, was_given("n") ? given.n : 0, &rows))
         return library_failed();

@@ -57,7 +57,9 @@ static qkv_status run_why(void)
         .methods = was_given("method") ? 1u << given.method : 0, .at = given.at, .steps = given.steps, .pad_baseline = given.pad
     };
     qkv_status status = load_touched_model(given.model, 0, &m);
-    if (!status && was_given("at") && !qkv_transformer_options(qkv_model_transformer(m))->decoder_layers)
+    qkv_config config = { .size = sizeof config };
+    if (!status) qkv_model_config(m, &config);
+    if (!status && was_given("at") && !config.decoder_layers)
         status = fail(QKV_USAGE, "--at: %s has no decoder, and one output a text", given.model);
     if (!status) status = find_class(m, &o);
     if (!status) status = capture_text(m, &given.from, &a);

@@ -66,7 +66,9 @@ qkv_status capture_text(const qkv_model *m, const captured_text *from, qkv_atten
 
 void note_ngrams(const qkv_model *m)
 {
-    if (!qkv_transformer_options(qkv_model_transformer(m))->ngrams) return;
+    qkv_config o = { .size = sizeof o };
+    qkv_model_config(m, &o);
+    if (!o.ngrams) return;
     fputs(_("qkv: this classifier also counts words and pairs of words (--ngrams): attention and attributions leave that part "
             "out\n"),
           stderr);

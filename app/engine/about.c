@@ -17,11 +17,12 @@ const char *qkv__job_name(qkv__job job)
 
 qkv__job qkv__job_of(const qkv_model *m)
 {
-    const qkv_config *o = qkv_transformer_options(qkv_model_transformer(m));
-    if (o->encoder_layers && o->decoder_layers) /* BART's classifier has both */
+    qkv_config o = { .size = sizeof o };
+    qkv_model_config(m, &o);
+    if (o.encoder_layers && o.decoder_layers) /* BART's classifier has both */
         return qkv_model_get_info(m)->can & QKV_CAN_TRANSLATE ? QKV__TRANSLATES : QKV__CLASSIFIES;
-    if (o->decoder_layers) return QKV__GENERATES;
-    return o->classes && o->classes_of == QKV_CLASSES_OF_TEXTS ? QKV__CLASSIFIES : QKV__ENCODES;
+    if (o.decoder_layers) return QKV__GENERATES;
+    return o.classes && o.classes_of == QKV_CLASSES_OF_TEXTS ? QKV__CLASSIFIES : QKV__ENCODES;
 }
 
 /* ---- what is known of it ---- */
@@ -40,16 +41,17 @@ static void put_labels(qkv__json *j, const qkv_model *m)
 
 void qkv__put_model_info(qkv__json *j, const qkv_model *m, const char *name)
 {
-    const qkv_config *o = qkv_transformer_options(qkv_model_transformer(m));
+    qkv_config o = { .size = sizeof o };
+    qkv_model_config(m, &o);
     qkv__put_raw(j, "{\"name\":");
     qkv__put_name(j, name);
     qkv__put_raw(j, ",\"task\":");
     qkv__put_name(j, qkv__job_name(qkv__job_of(m)));
-    qkv__put_named_whole(j, "parameters", qkv_params_count(qkv_model_params(m)));
-    qkv__put_named_whole(j, "encoder_layers", o->encoder_layers);
-    qkv__put_named_whole(j, "decoder_layers", o->decoder_layers);
-    qkv__put_named_whole(j, "heads", o->heads);
-    qkv__put_named_whole(j, "vocabulary", o->vocabulary);
+    qkv__put_named_whole(j, "parameters", qkv_model_get_info(m)->parameters);
+    qkv__put_named_whole(j, "encoder_layers", o.encoder_layers);
+    qkv__put_named_whole(j, "decoder_layers", o.decoder_layers);
+    qkv__put_named_whole(j, "heads", o.heads);
+    qkv__put_named_whole(j, "vocabulary", o.vocabulary);
     put_labels(j, m);
     qkv__put_raw(j, ",\"version\":");
     qkv__put_name(j, qkv_version());

@@ -169,14 +169,15 @@ enum { REQUESTS = sizeof requests / sizeof *requests };
 static qkv_status answer_info(qkv__engine *e, const qkv__json_value *body, qkv__json *j)
 {
     (void)body;
-    const qkv_config *o = qkv_transformer_options(qkv_model_transformer(e->model));
+    qkv_config o = { .size = sizeof o };
+    qkv_model_config(e->model, &o);
     qkv__put_model_info(j, e->model, e->name);
     qkv__put_named_whole(j, "protocol", PROTOCOL);
-    qkv__put_named_whole(j, "kv_heads", o->kv_heads ? o->kv_heads : o->heads);
-    qkv__put_named_whole(j, "dim", o->dim);
-    qkv__put_named_whole(j, "inner", o->d_ff);
+    qkv__put_named_whole(j, "kv_heads", o.kv_heads ? o.kv_heads : o.heads);
+    qkv__put_named_whole(j, "dim", o.dim);
+    qkv__put_named_whole(j, "inner", o.d_ff);
     qkv__put_key(j, "max_positions");
-    if (qkv_transformer_max_positions(o)) qkv__put_whole(j, qkv_transformer_max_positions(o));
+    if (o.positions == QKV_POSITION_LEARNED) qkv__put_whole(j, o.max_positions);
     else qkv__put_raw(j, "null");
     qkv__put_key(j, "isa");
     qkv__put_name(j, qkv_isa());

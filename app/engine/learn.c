@@ -239,7 +239,7 @@ static qkv_status put_learned(qkv__json *j, const qkv__json_value *body, const q
     qkv__put_raw(j, "{\"task\":");
     qkv__put_name(j, toy_names[l->task]);
     qkv__put_named_whole(j, "step", l->at.step);
-    qkv__put_named_whole(j, "parameters", qkv_params_count(qkv_model_params(l->model)));
+    qkv__put_named_whole(j, "parameters", qkv_model_get_info(l->model)->parameters);
     qkv__put_named_whole(j, "tokens", l->tokens);
     qkv__put_named_double(j, "loss", l->at.step ? l->at.loss : NAN);
     qkv__put_named_double(j, "lr", l->at.lr);
@@ -262,7 +262,7 @@ static qkv_status learn_steps(qkv__learning *l, int64_t steps)
     return status;
 }
 
-static qkv_status put_params(qkv__json *j, const qkv_model *m)
+static qkv_status put_params(qkv__json *j, qkv_model *m)
 {
     const qkv_params *p = qkv_model_params(m);
     qkv__put_raw(j, "{\"names\":[");

@@ -99,8 +99,9 @@ static void put_open_object(qkv__json *j, const qkv_buffer *object)
 /* A token, or a class, that a model says. */
 static qkv_status put_output_name(qkv__json *j, const qkv_model *m, int64_t id)
 {
-    const qkv_config *o = qkv_transformer_options(qkv_model_transformer(m));
-    if (!o->classes) return qkv__put_token_text(j, qkv_model_tokenizer(m, QKV_SIDE_TARGET), (int32_t)id);
+    qkv_config o = { .size = sizeof o };
+    qkv_model_config(m, &o);
+    if (!o.classes) return qkv__put_token_text(j, qkv_model_tokenizer(m, QKV_SIDE_TARGET), (int32_t)id);
     const char *label = qkv_model_label(m, id);
     qkv__put_name(j, label ? label : "");
     return QKV_OK;
@@ -116,8 +117,9 @@ static qkv_status put_walk(qkv__json *j, const qkv_model *m, const qkv_trace_res
         if (i) qkv__put_raw(j, ",");
         status = put_output_name(j, m, walk->best[i]);
     }
-    qkv__put_raw(j, qkv_transformer_options(qkv_model_transformer(m))->pre_norm ? "],\"pre_norm\":true}"
-                                                                                : "],\"pre_norm\":false}");
+    qkv_config o = { .size = sizeof o };
+    qkv_model_config(m, &o);
+    qkv__put_raw(j, o.pre_norm ? "],\"pre_norm\":true}" : "],\"pre_norm\":false}");
     return status;
 }
 

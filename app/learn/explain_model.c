@@ -5,6 +5,7 @@
 
 #include "../term/errors.h"
 #include "../term/language.h"
+#include "../../src/model/model.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -40,13 +41,15 @@ static qkv_status find_place(place *at, const explain_input *in, const qkv_atten
 static qkv_status run_forward_kept(explained *e, const qkv_model *m, const qkv_attention_capture *a, const place *at,
                                    qkv_projections *out)
 {
-    const qkv_transformer *x = qkv_model_transformer(m);
     const qkv_axis *source = &a->source, *read = &a->target;
     int encoder = at->o->encoder_layers, index = at->layer;
     qkv_tensor *memory = NULL;
-    if (encoder) memory = qkv_transformer_encode(x, e->tape, source->ids, 1, source->first[source->n], NULL);
+    if (encoder)
+        memory = qkv_model_encode(m, e->tape,
+                                  &(qkv_tokens){ .ids = source->ids, .rows = 1, .length = source->first[source->n] });
     if (at->kind != QKV_ATTENTION_ENCODER)
-        qkv_transformer_decode(x, e->tape, read->ids, 1, read->first[read->n], NULL, memory, NULL);
+        qkv_model_decode(m, e->tape, &(qkv_tokens){ .ids = read->ids, .rows = 1, .length = read->first[read->n] }, memory,
+                         NULL);
     if (qkv_tape_status(e->tape)) return library_failed();
     if (encoder && at->kind != QKV_ATTENTION_ENCODER) index = encoder + 2 * at->layer + (at->kind == QKV_ATTENTION_CROSS);
     return qkv_tape_projections(e->tape, index, out) ? library_failed() : QKV_OK;
@@ -63,7 +66,7 @@ static qkv_tensor *weight_as_matrix(qkv_tape *t, qkv_tensor *weight)
     return qkv_linear_forward(&(qkv_linear){ .weight = weight }, identity);
 }
 
-static qkv_tensor *find_weight(const qkv_model *m, const place *at, int part, const char *what)
+static qkv_tensor *find_weight(qkv_model *m, const place *at, int part, const char *what)
 {
     static const char *const parts[PARTS] = { "q", "k", "v", "out" };
     char name[128];
@@ -72,7 +75,7 @@ static qkv_tensor *find_weight(const qkv_model *m, const place *at, int part, co
     return qkv_params_find(qkv_model_params(m), name);
 }
 
-static void take_weights(explained *e, const qkv_model *m, const place *at)
+static void take_weights(explained *e, qkv_model *m, const place *at)
 {
     for (int i = 0; i < PARTS; i++) {
         e->w[i] = weight_as_matrix(e->tape, find_weight(m, at, i, "weight"));
@@ -176,10 +179,12 @@ static qkv_status check_is_plain(const qkv_config *o)
                 "show: see its weights with \"qkv attend\"");
 }
 
-static qkv_status explain_captured(explained *e, const explain_input *in, const qkv_model *m, const qkv_attention_capture *a)
+static qkv_status explain_captured(explained *e, const explain_input *in, qkv_model *m, const qkv_attention_capture *a)
 {
     qkv_projections p;
-    place at = { .o = qkv_transformer_options(qkv_model_transformer(m)) };
+    qkv_config config = { .size = sizeof config };
+    qkv_model_config(m, &config);
+    place at = { .o = &config };
     qkv_status status = check_is_plain(at.o);
     if (!status) status = find_place(&at, in, a);
     if (!status) status = name_sides(e, a, &at);
@@ -196,8 +201,9 @@ static qkv_status explain_captured(explained *e, const explain_input *in, const 
 /* For the encoder alone no translation is searched for: an empty target will do. */
 static const char *target_to_read(const explain_input *in, const qkv_model *m)
 {
-    const qkv_config *o = qkv_transformer_options(qkv_model_transformer(m));
-    bool needs_none = in->kind == QKV_ATTENTION_ENCODER && o->encoder_layers && o->decoder_layers;
+    qkv_config o = { .size = sizeof o };
+    qkv_model_config(m, &o);
+    bool needs_none = in->kind == QKV_ATTENTION_ENCODER && o.encoder_layers && o.decoder_layers;
     return !in->target && needs_none ? "" : in->target;
 }
 

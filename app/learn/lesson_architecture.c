@@ -44,12 +44,15 @@ typedef struct passage {
     qkv_tensor *memory, *hidden, *logits;
 } passage;
 
-static qkv_status pass_through(const qkv_transformer *m, qkv_tape *t, const int32_t *target_ids, passage *p)
+static qkv_status pass_through(const qkv_model *m, qkv_tape *t, const int32_t *target_ids, passage *p)
 {
     qkv_tape_reset(t);
-    p->memory = qkv_transformer_encode(m, t, source, BATCH, SOURCE, source_lengths);
-    p->hidden = qkv_transformer_decode(m, t, target_ids, BATCH, TARGET, target_lengths, p->memory, source_lengths);
-    p->logits = qkv_transformer_logits(m, p->hidden);
+    p->memory = qkv_model_encode(m, t,
+                                 &(qkv_tokens){ .ids = source, .rows = BATCH, .length = SOURCE, .lengths = source_lengths });
+    p->hidden = qkv_model_decode(m, t,
+                                 &(qkv_tokens){ .ids = target_ids, .rows = BATCH, .length = TARGET, .lengths = target_lengths },
+                                 p->memory, source_lengths);
+    p->logits = qkv_model_logits(m, p->hidden);
     return qkv_tape_status(t) ? library_failed() : QKV_OK;
 }
 
@@ -108,7 +111,7 @@ static int count_changed(const float *a, const float *b, int64_t from, int64_t t
     return n;
 }
 
-static qkv_status show_causality(const qkv_transformer *m, qkv_tape *t, const passage *before)
+static qkv_status show_causality(const qkv_model *m, qkv_tape *t, const passage *before)
 {
     int64_t d = qkv_tensor_dim(before->hidden, 2);
     float kept[TARGET * 256];
@@ -155,27 +158,24 @@ static qkv_status show_sizes(int64_t made, const qkv_config *tiny)
     return QKV_OK;
 }
 
-static qkv_status teach_architecture(qkv_params *p, qkv_tape *t)
+static qkv_status teach_architecture(qkv_model *m, qkv_tape *t, const qkv_config *o)
 {
-    qkv_config o = { 0 };
     passage through;
-    if (qkv_config_preset("tiny", VOCABULARY, &o)) return library_failed();
-    const qkv_transformer *m = qkv_transformer_new(p, &o);
-    if (!m) return library_failed();
     qkv_status status = pass_through(m, t, target, &through);
     if (status) return status;
-    show_plan(), show_shapes(t, &through, &o), show_attentions(t, &o);
+    show_plan(), show_shapes(t, &through, o), show_attentions(t, o);
     status = show_causality(m, t, &through);
-    return status ? status : show_sizes(qkv_params_count(p), &o);
+    return status ? status : show_sizes(qkv_model_get_info(m)->parameters, o);
 }
 
 static qkv_status run_architecture_lesson(void)
 {
-    qkv_params *p = qkv_params_new(11);
+    qkv_config o = { 0 };
+    qkv_model *m = qkv_config_preset("tiny", VOCABULARY, &o) ? NULL : qkv_model_new(&o, 11);
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1, .keep_attention = 1, .keep_hidden = 1 });
-    qkv_status status = p && t ? teach_architecture(p, t) : library_failed();
+    qkv_status status = m && t ? teach_architecture(m, t, &o) : library_failed();
     qkv_tape_free(t);
-    qkv_params_free(p);
+    qkv_model_free(m);
     return status;
 }
 

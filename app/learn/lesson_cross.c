@@ -133,13 +133,16 @@ static void fill_held_out(batch *b)
 
 /* ---- the translator ---- */
 
-static qkv_tensor *logits_of(const qkv_transformer *m, qkv_tape *t, const batch *b)
+static qkv_tensor *logits_of(const qkv_model *m, qkv_tape *t, const batch *b)
 {
-    qkv_tensor *memory = qkv_transformer_encode(m, t, b->source, b->n, LONGEST, b->source_lengths);
-    return qkv_transformer_logits(m, qkv_transformer_decode(m, t, b->read, b->n, ROWS, b->lengths, memory, b->source_lengths));
+    qkv_tensor *memory = qkv_model_encode(
+        m, t, &(qkv_tokens){ .ids = b->source, .rows = b->n, .length = LONGEST, .lengths = b->source_lengths });
+    return qkv_model_logits(
+        m, qkv_model_decode(m, t, &(qkv_tokens){ .ids = b->read, .rows = b->n, .length = ROWS, .lengths = b->lengths }, memory,
+                            b->source_lengths));
 }
 
-static qkv_status train_translator(const qkv_transformer *m, qkv_tape *t, qkv_optimizer *o, batch *b, float losses[STEPS])
+static qkv_status train_translator(const qkv_model *m, qkv_tape *t, qkv_optimizer *o, batch *b, float losses[STEPS])
 {
     uint64_t state = 5;
     const qkv_schedule schedule = { .kind = QKV_SCHEDULE_LINEAR, .lr = 5e-3, .warmup = 20, .steps = STEPS };
@@ -164,7 +167,7 @@ static int32_t most_likely(const float *logits)
 }
 
 /* Writes to `out` what the model chooses word by word, having read its own words; gives the sentences that are all right. */
-static qkv_status translate_batch(const qkv_transformer *m, qkv_tape *t, const batch *b, batch *out, int64_t *right)
+static qkv_status translate_batch(const qkv_model *m, qkv_tape *t, const batch *b, batch *out, int64_t *right)
 {
     *out = *b;
     memset(out->read, 0, sizeof out->read);
@@ -325,7 +328,7 @@ static qkv_status draw_cross(const shown *s)
 }
 
 /* The first sentence of the introduction, translated by the model, with what it attends to. */
-static qkv_status show_one(const qkv_transformer *m, qkv_tape *t, batch *b, batch *own)
+static qkv_status show_one(const qkv_model *m, qkv_tape *t, batch *b, batch *own)
 {
     shown s = { 0 };
     int64_t right;
@@ -339,7 +342,7 @@ static qkv_status show_one(const qkv_transformer *m, qkv_tape *t, batch *b, batc
     return status ? status : draw_cross(&s);
 }
 
-static qkv_status test(const qkv_transformer *m, qkv_tape *t, batch *b, batch *own)
+static qkv_status test(const qkv_model *m, qkv_tape *t, batch *b, batch *own)
 {
     int64_t right = 0, aligned, all;
     fill_held_out(b);
@@ -354,14 +357,14 @@ static qkv_status test(const qkv_transformer *m, qkv_tape *t, batch *b, batch *o
     return QKV_OK;
 }
 
-static qkv_status teach_cross(const qkv_transformer *m, qkv_params *p, qkv_optimizer *o, qkv_tape *training, qkv_tape *running)
+static qkv_status teach_cross(qkv_model *m, qkv_optimizer *o, qkv_tape *training, qkv_tape *running)
 {
     static batch b, own; /* too large for some stacks */
     float losses[STEPS];
     introduce_cross();
     qkv_status status = train_translator(m, training, o, &b, losses);
     if (status) return status;
-    tell_training(p, losses);
+    tell_training(qkv_model_params(m), losses);
     status = show_one(m, running, &b, &own);
     return status ? status : test(m, running, &b, &own);
 }
@@ -376,16 +379,15 @@ static qkv_status run_cross_lesson(void)
                                      .heads = 1,
                                      .d_ff = 64,
                                      .pre_norm = 1 };
-    qkv_params *p = qkv_params_new(5);
-    const qkv_transformer *m = p ? qkv_transformer_new(p, &opts) : NULL;
-    qkv_optimizer *o = m ? qkv_optimizer_new(p, &(qkv_optimizer_opts){ .rule = QKV_OPTIMIZER_ADAM }) : NULL;
+    qkv_model *m = qkv_model_new(&opts, 5);
+    qkv_optimizer *o = m ? qkv_optimizer_new(qkv_model_params(m), &(qkv_optimizer_opts){ .rule = QKV_OPTIMIZER_ADAM }) : NULL;
     qkv_tape *training = o ? qkv_tape_new(NULL) : NULL;
     qkv_tape *running = training ? qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1, .keep_attention = 1 }) : NULL;
-    qkv_status status = running ? teach_cross(m, p, o, training, running) : library_failed();
+    qkv_status status = running ? teach_cross(m, o, training, running) : library_failed();
     qkv_tape_free(running);
     qkv_tape_free(training);
     qkv_optimizer_free(o);
-    qkv_params_free(p);
+    qkv_model_free(m);
     return status;
 }
 

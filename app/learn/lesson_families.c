@@ -25,18 +25,18 @@ static void print_pattern(const char *name, const qkv_tensor *w)
 static qkv_status show_pattern(const char *name, int encoder_layers, int decoder_layers, int which)
 {
     static const int32_t ids[LENGTH] = { 4, 5, 6, 7 };
-    qkv_params *p = qkv_params_new(15);
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1, .keep_attention = 1 });
     const qkv_config o = {
         .vocabulary = 8, .encoder_layers = encoder_layers, .decoder_layers = decoder_layers, .dim = 8, .heads = 1, .d_ff = 16
     };
-    const qkv_transformer *m = qkv_transformer_new(p, &o);
-    qkv_tensor *memory = m && encoder_layers ? qkv_transformer_encode(m, t, ids, 1, LENGTH, NULL) : NULL;
-    if (m && decoder_layers) qkv_transformer_decode(m, t, ids, 1, LENGTH, NULL, memory, NULL);
+    qkv_model *m = qkv_model_new(&o, 15);
+    qkv_tensor *memory = m && encoder_layers ? qkv_model_encode(m, t, &(qkv_tokens){ .ids = ids, .rows = 1, .length = LENGTH })
+                                             : NULL;
+    if (m && decoder_layers) qkv_model_decode(m, t, &(qkv_tokens){ .ids = ids, .rows = 1, .length = LENGTH }, memory, NULL);
     qkv_status status = !m || !t || qkv_tape_status(t) ? library_failed() : QKV_OK;
     if (!status) print_pattern(name, qkv_tape_attention(t, which));
     qkv_tape_free(t);
-    qkv_params_free(p);
+    qkv_model_free(m);
     return status;
 }
 

@@ -164,10 +164,10 @@ static qkv_status check_formula(double *counted, int64_t *made)
 {
     qkv_config o = models[1].opts;
     o.vocabulary = 1000, o.decoder_layers = 2, o.dim /= 64, o.d_ff /= 64;
-    qkv_params *p = qkv_params_new(1);
-    qkv_status status = qkv_transformer_new(p, &o) ? QKV_OK : library_failed();
-    *counted = count_weights(&o).total, *made = qkv_params_count(p);
-    qkv_params_free(p);
+    qkv_model *m = qkv_model_new(&o, 1);
+    qkv_status status = m ? QKV_OK : library_failed();
+    *counted = count_weights(&o).total, *made = m ? qkv_model_get_info(m)->parameters : 0;
+    qkv_model_free(m);
     return status;
 }
 

@@ -16,6 +16,7 @@
 #include "../../src/data/pairs.h"
 #include "../../src/data/label_list.h"
 #include "../../src/data/table.h"
+#include "../../src/model/model.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -118,7 +119,7 @@ static qkv_status read_labelled(labelled_reading *r, qkv_labelled_each each, boo
 
 static void scale_last_layer(const qkv_model *m, double scale, double shift)
 {
-    const qkv_linear *last = &qkv_model_transformer(m)->classifier;
+    const qkv_linear *last = &qkv__model_transformer(m)->classifier;
     float *w = qkv_tensor_data_mut(last->weight), *b = qkv_tensor_data_mut(last->bias);
     for (int64_t i = 0; i < qkv_tensor_count(last->weight); i++) w[i] = (float)(scale * (double)w[i]);
     *b = (float)(scale * (double)*b + shift);
@@ -137,7 +138,7 @@ static void unfold_numbers(const qkv_training *t)
 static qkv_status save_classifier(void *data, qkv_model *m, const char *folder)
 {
     const qkv_training *t = data;
-    const qkv_linear *last = &qkv_model_transformer(m)->classifier;
+    const qkv_linear *last = &qkv__model_transformer(m)->classifier;
     if (!t->o.v.numbers) return qkv_model_save(m, folder, NULL);
     size_t bytes = sizeof(float) * (size_t)qkv_tensor_count(last->weight);
     float *kept = qkv__alloc(bytes), bias = *qkv_tensor_data(last->bias);
@@ -468,9 +469,9 @@ static qkv_status find_counted(const qkv_training *t, int64_t i, int32_t **ids, 
 static qkv_status count_ngrams(const qkv_training *t)
 {
     enum { MOST_FITTED = 4096, MOST_NUMBERS = 1 << 22 };
-    const qkv_transformer *x = qkv_model_transformer(t->model);
+    const qkv__transformer *x = qkv__model_transformer(t->model);
     int64_t texts = qkv_dataset_size(t->pairs), of_text = 2 * t->labels.n, length;
-    if (!qkv_transformer_options(x)->ngrams || !texts) return QKV_OK;
+    if (!qkv__transformer_config(x)->ngrams || !texts) return QKV_OK;
     int64_t fitted = qkv__min(texts, qkv__min(MOST_FITTED, MOST_NUMBERS / of_text));
     size_t bytes = 0, said_bytes = sizeof(float) * (size_t)(fitted * of_text), own_bytes = sizeof(int32_t) * (size_t)fitted;
     int32_t *ids = NULL, class_id, *own = qkv__alloc(own_bytes);

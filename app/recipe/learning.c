@@ -64,7 +64,9 @@ static qkv_status end_schedule(const qkv_training *t, int64_t total_steps, qkv_s
 qkv_status qkv__training_how(const qkv_training *t, int64_t total_steps, qkv_trainer_opts *out)
 {
     const qkv__training_values *v = &t->o.v;
-    int64_t dim = qkv_transformer_options(qkv_model_transformer(t->model))->dim;
+    qkv_config o = { .size = sizeof o };
+    qkv_model_config(t->model, &o);
+    int64_t dim = o.dim;
     qkv_schedule *s = &out->schedule;
     *out = (qkv_trainer_opts){ .size = sizeof *out,
                                .update_freq = v->update_freq,

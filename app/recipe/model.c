@@ -101,7 +101,7 @@ static qkv_status describe_model(const qkv_training *t, const tokenizers *k, qkv
     if (v->layers) out->encoder_layers = out->decoder_layers = v->layers;
 #define QKV_TRAIN_OPTION(member, kind, ...) SET_##kind(member)
 #include <qkv/transformer.def>
-    out->max_positions = qkv_transformer_max_positions(out); /* 0 where they are not learned */
+    if (out->positions != QKV_POSITION_LEARNED) out->max_positions = 0;
     if (out->heads > 0 && !out->d_k && out->dim % out->heads)
         return qkv__fail(QKV_USAGE, "--dim %lld is not divisible by --heads %lld: each head has the same width",
                          (long long)out->dim, (long long)out->heads);
@@ -181,8 +181,8 @@ static qkv_status load_folder(const char *folder, bool separate, tokenizers *out
 static qkv_status start_from(qkv_training *t, const qkv_model *from)
 {
     tokenizers k = { 0 };
-    qkv_config opts = *qkv_transformer_options(qkv_model_transformer(from));
-    opts.size = sizeof opts;
+    qkv_config opts = { .size = sizeof opts };
+    qkv_model_config(from, &opts);
     bool has_two = qkv_model_tokenizer(from, QKV_SIDE_TARGET) != qkv_model_tokenizer(from, QKV_SIDE_SOURCE);
     set_free_options(t, &opts);
     qkv_status status = t->job->adjust(t, from, &opts);
@@ -206,6 +206,7 @@ qkv_status qkv__training_start(qkv_training *t) { return t->o.v.from ? go_on_fro
 
 int64_t qkv__readable_length(const qkv_model *m, int64_t wanted)
 {
-    int64_t most = qkv_transformer_max_positions(qkv_transformer_options(qkv_model_transformer(m)));
-    return most && most < wanted ? most : wanted;
+    qkv_config o = { .size = sizeof o };
+    qkv_model_config(m, &o);
+    return o.positions == QKV_POSITION_LEARNED && o.max_positions < wanted ? o.max_positions : wanted;
 }

@@ -66,15 +66,16 @@ static const char *task_of(const qkv_model_info *info)
 
 static void put_head(card *c)
 {
-    const qkv_config *o = qkv_transformer_options(qkv_model_transformer(c->m));
+    qkv_config o = { .size = sizeof o };
+    qkv_model_config(c->m, &o);
     const char *task = task_of(qkv_model_get_info(c->m));
     qkv__out_printf(&c->out, "---\npipeline_tag: %s\ntags:\n- qkv\n- %s\n---\n# %s\n\n", task, c->family, c->family);
     qkv__out_printf(&c->out, "A Transformer for %s, made by `qkv %s` (version %s) and written in the layout of `%s`.\n\n", task,
                     word_of(c->record, "job", "train"), word_of(c->record, "qkv", "unknown"), c->family);
     qkv__out_printf(&c->out, "| | |\n| --- | --- |\n| parameters | %lld |\n| layers | %d encoder, %d decoder |\n",
-                    (long long)qkv_params_count(qkv_model_params(c->m)), o->encoder_layers, o->decoder_layers);
-    qkv__out_printf(&c->out, "| width, heads, inner width | %lld, %lld, %lld |\n| vocabulary | %lld |\n", (long long)o->dim,
-                    (long long)o->heads, (long long)o->d_ff, (long long)o->vocabulary);
+                    (long long)qkv_model_get_info(c->m)->parameters, o.encoder_layers, o.decoder_layers);
+    qkv__out_printf(&c->out, "| width, heads, inner width | %lld, %lld, %lld |\n| vocabulary | %lld |\n", (long long)o.dim,
+                    (long long)o.heads, (long long)o.d_ff, (long long)o.vocabulary);
 }
 
 static void put_run_of(card *c, const qkv_tokenizer *t, const qkv__id_run *run)

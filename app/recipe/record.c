@@ -98,7 +98,7 @@ qkv_status qkv__training_about(const qkv_training *t, qkv__json_writer *w)
         qkv__json_close(w);
     }
     qkv__json_put_int(w, "vocabulary", qkv_tokenizer_vocab_size(qkv_model_tokenizer(t->model, QKV_SIDE_SOURCE)));
-    qkv__json_put_int(w, "parameters", (int64_t)qkv_params_count(qkv_model_params(t->model)));
+    qkv__json_put_int(w, "parameters", (int64_t)qkv_model_get_info(t->model)->parameters);
     qkv_status status = put_options(t, QKV__SET, "given", w);
     if (!status) status = put_options(t, QKV__CHOSEN, "chosen", w);
     if (t->planned_steps) qkv__json_put_int(w, "planned_steps", (int64_t)t->planned_steps);

@@ -288,8 +288,9 @@ static qkv_status resolve_shortlist_options(learner *x, const qkv_model *m, cons
 {
     qkv_shortlist_opts *o = &x->o;
     if (QKV__READ_OPTIONS(o, each_step_data, opts, "shortlist")) return QKV_USAGE;
-    const qkv_config *t = qkv_transformer_options(qkv_model_transformer(m));
-    if (!t || !t->encoder_layers || !t->decoder_layers || !qkv_dataset_size(x->pairs))
+    qkv_config t = { .size = sizeof t };
+    qkv_model_config(m, &t);
+    if (!m || !t.encoder_layers || !t.decoder_layers || !qkv_dataset_size(x->pairs))
         return qkv__fail(QKV_USAGE, "shortlist: a model with an encoder and a decoder, and pairs, are needed");
     if (o->likeliest < 0 || o->frequent < 0 || o->iterations < 0 || o->max_pairs < 0)
         return qkv__fail(QKV_USAGE, "shortlist: its options are at least 0");
@@ -299,8 +300,8 @@ static qkv_status resolve_shortlist_options(learner *x, const qkv_model *m, cons
     if (!o->max_pairs) o->max_pairs = MAX_PAIRS;
     x->every = qkv__ceil_div(qkv_dataset_size(x->pairs), qkv__min(o->max_pairs, INT32_MAX));
     x->n = qkv__ceil_div(qkv_dataset_size(x->pairs), x->every);
-    x->sources = t->vocabulary;
-    x->targets = t->target_vocabulary ? t->target_vocabulary : t->vocabulary;
+    x->sources = t.vocabulary;
+    x->targets = t.target_vocabulary ? t.target_vocabulary : t.vocabulary;
     return check_sides(x);
 }
 

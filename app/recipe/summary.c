@@ -144,7 +144,7 @@ qkv_status qkv_training_summary(qkv_training *t, int64_t epoch_steps, int64_t la
     if (x->n_labels) put_labels(&text, x);
     put_vocabulary(&text, m);
     put_row_name(&text, QKV__N("parameters"));
-    qkv__out_printf(&text, "%lld\n", (long long)qkv_params_count(qkv_model_params(m)));
+    qkv__out_printf(&text, "%lld\n", (long long)qkv_model_get_info(m)->parameters);
     put_chosen(&text, t);
     put_updates(&text, epoch_steps, last_step);
     return qkv__out_end(&text);

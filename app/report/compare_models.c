@@ -126,8 +126,10 @@ qkv_status qkv_compare_models(const qkv_model *a, const qkv_model *b, const char
     if (!a || !b || !texts || n < 1 || !out)
         return qkv__fail(QKV_USAGE, "compare: two models and at least one text are needed");
     int can = qkv_model_get_info(a)->can;
-    const qkv_config *o = qkv_transformer_options(qkv_model_transformer(a));
-    if (can != qkv_model_get_info(b)->can || o->classes != qkv_transformer_options(qkv_model_transformer(b))->classes)
+    qkv_config o = { .size = sizeof o }, other = o;
+    qkv_model_config(a, &o);
+    qkv_model_config(b, &other);
+    if (can != qkv_model_get_info(b)->can || o.classes != other.classes)
         return qkv__fail(QKV_USAGE, "compare: the models are of two kinds");
     qkv_status status = check_texts(&c);
     qkv_model_comparison found = { .texts = n, .has_references = references && can & QKV_CAN_TRANSLATE };

@@ -158,10 +158,11 @@ static void put_labels(qkv__out *out, const qkv_model *m)
 static void put_lines(qkv__out *out, const char *folder, const qkv_model *m)
 {
     const qkv_model_info *f = qkv_model_get_info(m);
-    const qkv_config *o = qkv_transformer_options(qkv_model_transformer(m));
+    qkv_config o = { .size = sizeof o };
+    qkv_model_config(m, &o);
     put_name(out, QKV__N("architecture"));
     qkv__out_printf(out, "%s\n", f->family);
-    put_whole(out, QKV__N("parameters"), qkv_params_count(qkv_model_params(m)));
+    put_whole(out, QKV__N("parameters"), qkv_model_get_info(m)->parameters);
     put_name(out, QKV__N("bytes"));
     qkv__out_printf(out, qkv__translated(f->files == 1 ? QKV__N("%lld in %d file") : QKV__N("%lld in %d files")),
                     (long long)f->bytes, f->files);
@@ -171,11 +172,11 @@ static void put_lines(qkv__out *out, const char *folder, const qkv_model *m)
         put_name(out, QKV__N("weights"));
         qkv__out_printf(out, "int%d%s\n", f->bits, f->bits == 4 ? qkv__translated(QKV__N(", tables and the output int8")) : "");
     }
-    put_layers(out, o);
-    put_whole(out, QKV__N("dim"), o->dim);
-    put_heads(out, o);
-    put_whole(out, QKV__N("vocabulary"), o->vocabulary);
-    put_whole(out, QKV__N("of the target"), o->target_vocabulary);
+    put_layers(out, &o);
+    put_whole(out, QKV__N("dim"), o.dim);
+    put_heads(out, &o);
+    put_whole(out, QKV__N("vocabulary"), o.vocabulary);
+    put_whole(out, QKV__N("of the target"), o.target_vocabulary);
     put_whole(out, QKV__N("context"), f->context);
     put_tokenizer(out, folder, m);
     put_abilities(out, m);
@@ -184,7 +185,7 @@ static void put_lines(qkv__out *out, const char *folder, const qkv_model *m)
         put_name(out, QKV__N("languages"));
         qkv__out_printf(out, "%s -> %s\n", f->source_language, f->target_language);
     }
-    put_whole(out, QKV__N("classes"), o->classes);
+    put_whole(out, QKV__N("classes"), o.classes);
     put_labels(out, m);
 }
 
@@ -252,22 +253,23 @@ static void put_generation_json(qkv__json_writer *w, const qkv_model *m)
 static void put_info_json(qkv__out *out, const char *folder, const qkv_model *m)
 {
     const qkv_model_info *f = qkv_model_get_info(m);
-    const qkv_config *o = qkv_transformer_options(qkv_model_transformer(m));
+    qkv_config o = { .size = sizeof o };
+    qkv_model_config(m, &o);
     int can = qkv_model_tokenizer(m, QKV_SIDE_SOURCE) ? f->can : 0;
     qkv__json_writer w = { .style = QKV__JSON_LINES };
     qkv__json_open_object(&w, NULL);
     qkv__json_put_text(&w, "architecture", f->family);
-    qkv__json_put_int(&w, "parameters", qkv_params_count(qkv_model_params(m)));
+    qkv__json_put_int(&w, "parameters", qkv_model_get_info(m)->parameters);
     qkv__json_put_int(&w, "bytes", f->bytes);
     qkv__json_put_int(&w, "files", f->files);
     put_text_or_null(&w, "weights", folder ? qkv__weights_name(folder) : NULL);
-    qkv__json_put_int(&w, "encoder_layers", o->encoder_layers);
-    qkv__json_put_int(&w, "decoder_layers", o->decoder_layers);
-    qkv__json_put_int(&w, "dim", o->dim);
-    qkv__json_put_int(&w, "heads", o->heads);
-    qkv__json_put_int(&w, "kv_heads", o->kv_heads ? o->kv_heads : o->heads);
-    qkv__json_put_int(&w, "vocabulary", o->vocabulary);
-    qkv__json_put_int(&w, "target_vocabulary", o->target_vocabulary ? o->target_vocabulary : o->vocabulary);
+    qkv__json_put_int(&w, "encoder_layers", o.encoder_layers);
+    qkv__json_put_int(&w, "decoder_layers", o.decoder_layers);
+    qkv__json_put_int(&w, "dim", o.dim);
+    qkv__json_put_int(&w, "heads", o.heads);
+    qkv__json_put_int(&w, "kv_heads", o.kv_heads ? o.kv_heads : o.heads);
+    qkv__json_put_int(&w, "vocabulary", o.vocabulary);
+    qkv__json_put_int(&w, "target_vocabulary", o.target_vocabulary ? o.target_vocabulary : o.vocabulary);
     qkv__json_put_int(&w, "context", f->context);
     put_tokenizer_json(&w, folder, m);
     qkv__json_open_array(&w, "can");
@@ -276,7 +278,7 @@ static void put_info_json(qkv__out *out, const char *folder, const qkv_model *m)
     qkv__json_close(&w);
     put_generation_json(&w, m);
     put_count(&w, "bits", f->bits);
-    qkv__json_put_int(&w, "classes", o->classes);
+    qkv__json_put_int(&w, "classes", o.classes);
     qkv__json_open_array(&w, "labels");
     for (int64_t i = 0; qkv_model_label(m, i); i++) qkv__json_put_text(&w, NULL, qkv_model_label(m, i));
     qkv__json_close(&w);

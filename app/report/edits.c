@@ -142,10 +142,11 @@ qkv_status qkv_touches_add(qkv_touches *list, const qkv_model *m, qkv_edit_kind 
     if (!list || !m || !text || (unsigned)what >= QKV_EDIT_KINDS)
         return qkv__fail(QKV_USAGE, "touch: a list, a model, a change and its text are needed");
     if (!list->work && !(list->work = qkv__alloc_zero(sizeof *list->work))) return QKV_MEMORY;
-    const qkv_config *o = qkv_transformer_options(qkv_model_transformer(m));
+    qkv_config o = { .size = sizeof o };
+    qkv_model_config(m, &o);
     int64_t had = list->n;
     qkv_status status;
-    do status = add_one(list, o, what, &text);
+    do status = add_one(list, &o, what, &text);
     while (!status && *text++ == ';');
     if (status) list->n = had;
     return status;

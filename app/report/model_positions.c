@@ -13,7 +13,7 @@
 static const char call[] = "positions";
 
 /* Rows 0 .. n-1, whatever type of numbers the weight has; 0: all. */
-static qkv_tensor *learned_rows(const qkv_model *m, qkv_tape *t, const char *side, int64_t n)
+static qkv_tensor *learned_rows(qkv_model *m, qkv_tape *t, const char *side, int64_t n)
 {
     char name[64];
     snprintf(name, sizeof name, "%s.positions.weight", side);
@@ -29,18 +29,19 @@ static qkv_tensor *learned_rows(const qkv_model *m, qkv_tape *t, const char *sid
     return places ? qkv_gather(t, table, places, 1, &n) : NULL;
 }
 
-static qkv_tensor *position_rows(const qkv_model *m, qkv_side side, qkv_tape *t, int64_t n)
+static qkv_tensor *position_rows(qkv_model *m, qkv_side side, qkv_tape *t, int64_t n)
 {
     enum { USUAL = 50 };
-    const qkv_config *o = qkv_transformer_options(qkv_model_transformer(m));
-    if (o->positions == QKV_POSITION_LEARNED) return learned_rows(m, t, side == QKV_SIDE_TARGET ? "decoder" : "encoder", n);
-    if (qkv__adds_positions(o)) return qkv__sinusoid(t, o->first_position, n ? n : USUAL, qkv__embed_width(o), o->positions);
+    qkv_config o = { .size = sizeof o };
+    qkv_model_config(m, &o);
+    if (o.positions == QKV_POSITION_LEARNED) return learned_rows(m, t, side == QKV_SIDE_TARGET ? "decoder" : "encoder", n);
+    if (qkv__adds_positions(&o)) return qkv__sinusoid(t, o.first_position, n ? n : USUAL, qkv__embed_width(&o), o.positions);
     qkv__fail(QKV_USAGE, "%s: the model has no table of them: it %s", call,
-              o->positions == QKV_POSITION_ROTARY ? "turns queries and keys (rotary positions)" : "knows no positions");
+              o.positions == QKV_POSITION_ROTARY ? "turns queries and keys (rotary positions)" : "knows no positions");
     return NULL;
 }
 
-qkv_status qkv_model_positions(const qkv_model *m, qkv_side side, int64_t n, qkv_array *out)
+qkv_status qkv_model_positions(qkv_model *m, qkv_side side, int64_t n, qkv_array *out)
 {
     if (!m || !out || n < 0) return qkv__fail(QKV_USAGE, "%s: a model, how many, and a place for them are needed", call);
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });

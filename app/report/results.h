@@ -9,7 +9,7 @@
  * from first_position on, 50 for an n of 0; of a learned table its rows from 0 on, all for an n of 0. USAGE for NULL, a negative
  * n or one above the rows, a side that m does not have, and a model without such a table (rotary positions, none); MEMORY. *out
  * is untouched then. */
-QKV_API qkv_status qkv_model_positions(const qkv_model *m, qkv_side side, int64_t n, qkv_array *out);
+QKV_API qkv_status qkv_model_positions(qkv_model *m, qkv_side side, int64_t n, qkv_array *out);
 
 /* The translations of text i as a JSON object in *out, which is yours: "source_tokens", and "translations", best first, each
  * with "text", "score", "log_p", "cut" and "tokens"; with attention also with "alignment", pairs of places, and "attention",

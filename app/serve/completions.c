@@ -132,8 +132,9 @@ static qkv_status get_stream(completion *c, const qkv__json_value *body)
 
 static qkv_status get_completion(completion *c, const qkv__json_value *body)
 {
-    const qkv_config *t = qkv_transformer_options(qkv_model_transformer(c->served->model));
-    const int64_t vocabulary = t->target_vocabulary ? t->target_vocabulary : t->vocabulary;
+    qkv_config t = { .size = sizeof t };
+    qkv_model_config(c->served->model, &t);
+    const int64_t vocabulary = t.target_vocabulary ? t.target_vocabulary : t.vocabulary;
     qkv_status status = c->is_chat ? qkv__get_chat_prompt(c->served, body, &c->prompts)
                                    : qkv__get_prompts(body, "prompt", MOST_TEXTS, vocabulary, &c->prompts);
     c->samples = 1;

@@ -5,6 +5,7 @@
 
 #include "../../src/base/file.h"
 #include "../../src/model/bind.h"
+#include "../../src/model/model.h"
 #include "../../src/model/special_tokens.h"
 
 #include <errno.h>
@@ -196,7 +197,7 @@ qkv_status qkv__reload_begin(qkv_server *s, const qkv_server_opts *o)
     r->each_data = o->each_reload_data;
     r->every = qkv__look_every;
     r->before = fingerprint(s->folder);
-    r->seen = qkv__bind_check(qkv_model_params(s->served->model), true) ? 0 : r->before; /* they may have changed already */
+    r->seen = qkv__bind_check(qkv__model_params(s->served->model), true) ? 0 : r->before; /* they may have changed already */
     pthread_mutex_init(&r->lock, NULL);
     pthread_cond_init(&r->changed, NULL);
     r->is_running = !pthread_create(&r->thread, NULL, watch_files, s);

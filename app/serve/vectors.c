@@ -70,7 +70,9 @@ static qkv_status get_embeddings(const qkv__request *r, embeddings *e)
     const char *format = "float";
     size_t length = 5;
     qkv_status status = qkv__embed_limits_of(m, &e->limits);
-    const int64_t vocabulary = qkv_transformer_options(qkv_model_transformer(m))->vocabulary;
+    qkv_config o = { .size = sizeof o };
+    qkv_model_config(m, &o);
+    const int64_t vocabulary = o.vocabulary;
     if (!status) status = qkv__get_prompts(r->body, "input", MOST_INPUTS, vocabulary, &e->inputs);
     if (!status) status = qkv__get_string(r->body, "encoding_format", &format, &length);
     e->is_base64 = !strcmp(format, "base64");

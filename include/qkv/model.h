@@ -108,50 +108,9 @@ typedef struct qkv_config {
     int64_t ngrams;
 } qkv_config;
 
-typedef struct qkv_transformer qkv_transformer;
-
-/* Adds the weights to p and gives the model, which p owns too. NULL on error, which stays in p: USAGE for sizes that do not
- * fit, MEMORY. Weights are named "embed.weight", "encoder.0.self.q.weight", "decoder.3.cross_norm.bias", and so on. */
-QKV_API qkv_transformer *qkv_transformer_new(qkv_params *p, const qkv_config *opts);
-/* As the library has them: of a copy, set its size to that of the copy. */
-QKV_API const qkv_config *qkv_transformer_options(const qkv_transformer *m);
-
-/* How many tokens a sequence may have: `max_positions` where positions are learned; 0: they do not end. */
-QKV_API int64_t qkv_transformer_max_positions(const qkv_config *o);
-
 /* Options of the paper's table 3, "base" and "big", and of smaller models that train on a laptop, "tiny" and "small", for the
- * vocabulary given; *opts has its size, or 0. UNSUPPORTED for another name, USAGE for NULL. */
-QKV_API qkv_status qkv_config_preset(const char *name, int64_t vocabulary, qkv_config *opts);
-
-/* ids (batch, length), with `lengths` real tokens in each row (NULL: all are)   ->   (batch, length, dim)
- * USAGE without an encoder. */
-QKV_API qkv_tensor *qkv_transformer_encode(const qkv_transformer *m, qkv_tape *t, const int32_t *ids, int64_t batch,
-                                           int64_t length, const int32_t *lengths);
-
-/* The same with the type of each token, (batch, length); NULL: all are of type 0. USAGE for types in a model that has none. */
-QKV_API qkv_tensor *qkv_transformer_encode_typed(const qkv_transformer *m, qkv_tape *t, const int32_t *ids,
-                                                 const int32_t *types, int64_t batch, int64_t length, const int32_t *lengths);
-
-/* The decoder over ids (batch, length), each of which sees itself and those before it. memory (batch, Tk, dim) with
- * memory_lengths is what the encoder gave; NULL for a decoder alone   ->   (batch, length, dim). USAGE without a decoder. */
-QKV_API qkv_tensor *qkv_transformer_decode(const qkv_transformer *m, qkv_tape *t, const int32_t *ids, int64_t batch,
-                                           int64_t length, const int32_t *lengths, qkv_tensor *memory,
-                                           const int32_t *memory_lengths);
-
-/* hidden (..., dim)   ->   (..., vocabulary of the target): the head, if there is one, and the layer before the softmax */
-QKV_API qkv_tensor *qkv_transformer_logits(const qkv_transformer *m, qkv_tensor *hidden);
-
-/* hidden (batch, length, dim) with `lengths` real tokens in each row (NULL: all are)   ->   (batch, dim). USAGE for a row
- * without tokens, and for attention pooling where the model has no weights for it. */
-QKV_API qkv_tensor *qkv_transformer_pool(const qkv_transformer *m, qkv_tensor *hidden, const int32_t *lengths, qkv_pooling how);
-
-/* The classifier: pooled as the options say, the pooler, dropout, a linear layer   ->   (batch, classes). USAGE without one. With
- * ngrams this is attention's part alone: qkv_classify() of <qkv/task.h> has the ids that the counts need. */
-QKV_API qkv_tensor *qkv_transformer_classify(const qkv_transformer *m, qkv_tensor *hidden, const int32_t *lengths);
-
-/* The classifier of a model whose classes_of are tokens or spans: hidden (..., dim), the head where the pooler is that,
- * dropout, a linear layer   ->   (..., classes). USAGE without one. */
-QKV_API qkv_tensor *qkv_transformer_tag(const qkv_transformer *m, qkv_tensor *hidden);
+ * vocabulary given; *config has its size, or 0. UNSUPPORTED for another name, USAGE for NULL. */
+QKV_API qkv_status qkv_config_preset(const char *name, int64_t vocabulary, qkv_config *config);
 
 /* ---- a model and its folder ----
  * The folder of a model of ours holds config.json (the options, one key each, "model_type": "qkv", the names of classes and a
@@ -163,9 +122,9 @@ QKV_API qkv_tensor *qkv_transformer_tag(const qkv_transformer *m, qkv_tensor *hi
  * pytorch_model.bin or those of its index, which are only read. */
 typedef struct qkv_model qkv_model;
 
-/* A Transformer with its own params, new weights by the seed. NULL on error: USAGE for options that do not fit, MEMORY. You own
- * it. */
-QKV_API qkv_model *qkv_model_new(const qkv_config *opts, uint64_t seed);
+/* A Transformer with its own params, new weights by the seed, named "embed.weight", "encoder.0.self.q.weight",
+ * "decoder.3.cross_norm.bias", and so on. NULL on error: USAGE for options that do not fit, MEMORY. You own it. */
+QKV_API qkv_model *qkv_model_new(const qkv_config *config, uint64_t seed);
 
 /* How the matrices of a model are kept: as its files have them, or in 8 or 4 bits with scales, made here. Biases, norms and
  * positions stay float32; of INT4 the tables of tokens and what is before a softmax have 8 bits. A product then takes its
@@ -199,7 +158,7 @@ QKV_API void qkv_model_free(qkv_model *m);
  * that m does not have begins as one that lets everything through, where its shape allows that (ModernBERT's, with a bias). It is
  * of m's family where the options allow it, and what is known of m is known of it; it has no tokenizers and no labels. NULL on
  * error: USAGE for options that do not fit, MEMORY. You own it. */
-QKV_API qkv_model *qkv_model_adapt(const qkv_model *m, const qkv_config *opts, uint64_t seed);
+QKV_API qkv_model *qkv_model_adapt(const qkv_model *m, const qkv_config *config, uint64_t seed);
 
 /* Writes its files as its family has them, each whole or not at all; makes the folder if it is not there. m does not change:
  * its weights are read where they lie. Files of a tokenizer that is not written anew are copied from the folder m was loaded
@@ -263,6 +222,7 @@ typedef struct qkv_model_info {
     int can;                      /* QKV_CAN_TRANSLATE and so on, added up */
     int files;                    /* that its weights came from; 0 for a model that was made here */
     int64_t bytes;                /* of these files */
+    int64_t parameters;           /* numbers of all its weights */
     int64_t context;              /* tokens of a sequence, at most */
     int32_t start, begin, pad;    /* what a decoder starts with after an encoder; what a text begins with; padding */
     const int32_t *ends, *banned; /* ids that end a text, and ids that are never chosen */
@@ -298,8 +258,11 @@ QKV_API const qkv_model_info *qkv_model_get_info(const qkv_model *m);
  * [0, 100), and for a model without encoder or decoder. */
 QKV_API qkv_status qkv_model_set_length_penalty(qkv_model *m, float alpha);
 
-QKV_API qkv_params *qkv_model_params(const qkv_model *m);
-QKV_API const qkv_transformer *qkv_model_transformer(const qkv_model *m);
+/* Its options: as much as *out has room for, by the size that is set in it. USAGE for NULL and for a size that no struct has. */
+QKV_API qkv_status qkv_model_config(const qkv_model *m, qkv_config *out);
+
+/* Its weights, which are the model's. NULL for NULL. */
+QKV_API qkv_params *qkv_model_params(qkv_model *m);
 
 /* ---- what stands around a model's texts ----
  * A model of ours reads <s> text </s>, looked up by these spellings. A published one reads what its tokenizer puts around text,
@@ -320,7 +283,7 @@ typedef struct qkv_special_tokens {
  * id in the tokenizers of source and target. */
 QKV_API qkv_status qkv_model_special_tokens(const qkv_model *m, qkv_special_tokens *out);
 
-/* The ids of a text as one side of m reads it, for qkv_transformer_encode() and qkv_transformer_decode(): of a translator the
+/* The ids of a text as one side of m reads it, for qkv_model_encode() and qkv_model_decode(): of a translator the
  * source with its end and the target with its start, of a published model with what its tokenizer and its files put around a
  * text, special tokens in it included; of a decoder alone the prompt as qkv_generate() reads it, ready for qkv_session_read(); of
  * an encoder of ours as it is. Without a text (NULL) it gives the special tokens, if they have a start, of a decoder alone nothing.
@@ -328,6 +291,39 @@ QKV_API qkv_status qkv_model_special_tokens(const qkv_model *m, qkv_special_toke
  * without tokenizer, and as above; and the errors of qkv_tokenizer_encode(). *out then holds no ids. */
 QKV_API qkv_status qkv_model_tokenize(const qkv_model *m, qkv_side side, const char *text, size_t length, int raw,
                                       qkv_ids *out);
+
+/* ---- the forward pass ----
+ * On a tape of yours: NULL and the error on the tape where something does not fit. */
+
+/* Rows of tokens. ids (rows, length), of which the first lengths[i] of row i count; NULL: all. types, of the same shape: which
+ * text of a pair each token of an encoder is of; NULL: the first. */
+typedef struct qkv_tokens {
+    size_t size;
+    const int32_t *ids, *types;
+    int64_t rows, length;
+    const int32_t *lengths;
+} qkv_tokens;
+
+/* The encoder   ->   (rows, length, dim). USAGE without an encoder, and for types in a model that has none. */
+QKV_API qkv_tensor *qkv_model_encode(const qkv_model *m, qkv_tape *t, const qkv_tokens *source);
+
+/* The decoder, each token of which sees itself and those before it. memory (rows, source length, dim) with memory_lengths is
+ * what the encoder gave; NULL for a decoder alone   ->   (rows, length, dim). USAGE without a decoder. */
+QKV_API qkv_tensor *qkv_model_decode(const qkv_model *m, qkv_tape *t, const qkv_tokens *target, qkv_tensor *memory,
+                                     const int32_t *memory_lengths);
+
+/* hidden (..., dim)   ->   (..., vocabulary of the target): the head, if there is one, and the layer before the softmax */
+QKV_API qkv_tensor *qkv_model_logits(const qkv_model *m, qkv_tensor *hidden);
+
+/* hidden (rows, length, dim) with `lengths` real tokens in each row (NULL: all are)   ->   (rows, dim). USAGE for a row
+ * without tokens, and for attention pooling where the model has no weights for it. */
+QKV_API qkv_tensor *qkv_model_pool(const qkv_model *m, qkv_tensor *hidden, const int32_t *lengths, qkv_pooling how);
+
+/* The classifier. Of texts: pooled as the options say, the pooler, dropout, a linear layer: hidden (rows, length, dim)   ->
+ * (rows, classes). Of tokens and spans: the head where the pooler is that, dropout, a linear layer: hidden (..., dim)   ->
+ * (..., classes); lengths are not read. USAGE without one. With ngrams this is attention's part alone: qkv_classify() reads the
+ * text. */
+QKV_API qkv_tensor *qkv_model_classify(const qkv_model *m, qkv_tensor *hidden, const int32_t *lengths);
 
 #ifdef __cplusplus
 }

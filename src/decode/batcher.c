@@ -5,6 +5,7 @@
 #include "../base/memory.h"
 #include "../base/size.h"
 #include "session.h"
+#include "../model/model.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -74,7 +75,7 @@ static bool begin_batcher(qkv__batcher *b)
 
 qkv__batcher *qkv__batcher_new(const qkv_model *m, int rows, size_t kept_bytes)
 {
-    const qkv_config *o = qkv_transformer_options(qkv_model_transformer(m));
+    const qkv_config *o = qkv__model_config(m);
     qkv__batcher *b = qkv__alloc_zero(sizeof *b);
     if (!b) return NULL;
     b->model = m;

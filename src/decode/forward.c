@@ -5,6 +5,7 @@
 #include "../base/pool.h"
 #include "../base/status.h"
 #include "../tensor/tape.h"
+#include "../nn/transformer.h"
 
 #include <limits.h>
 #include <math.h>
@@ -143,7 +144,7 @@ static int64_t longest_of_block(const block *b)
 
 static qkv_tensor *run_layers(const qkv_session *s, qkv__read_tapes own, const block *b)
 {
-    const qkv_transformer *m = s->x;
+    const qkv__transformer *m = s->x;
     const qkv__stack *stack = qkv__session_decoder(s);
     qkv__cached_forward f = { .self_cache = &s->self,
                               .cross_cache = &s->cross,

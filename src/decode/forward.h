@@ -27,7 +27,7 @@ typedef struct qkv__read_tapes {
 } qkv__read_tapes;
 
 struct qkv_session {
-    const qkv_transformer *x;
+    const qkv__transformer *x;
     qkv_session_opts o;
     qkv_tape *tape, *encoder_tape;          /* of the last read, of the last encode */
     qkv_tensor *encoded;                    /* on the latter */

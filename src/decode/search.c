@@ -13,6 +13,7 @@
 #include "search.h"
 #include "session.h"
 #include "shortlist.h"
+#include "../model/model.h"
 
 #include <math.h>
 #include <string.h>
@@ -432,7 +433,7 @@ static qkv_status check_shortlist(const qkv_shortlist *list, const qkv_model *m,
 /* The start takes one of the positions that end somewhere. 0: they do not. */
 static int64_t max_positions_of(const qkv_config *t)
 {
-    int64_t most = qkv_transformer_max_positions(t);
+    int64_t most = qkv__max_positions(t);
     return most ? qkv__max(most - 1, 1) : 0;
 }
 
@@ -445,7 +446,7 @@ static int64_t usual_length(const qkv_model *m)
 
 qkv_status qkv__search_resolve_options(const qkv_model *m, qkv_search_opts *o)
 {
-    const qkv_config *t = qkv_transformer_options(qkv_model_transformer(m));
+    const qkv_config *t = qkv__model_config(m);
     if (!t || !t->encoder_layers || !t->decoder_layers)
         return qkv__fail(QKV_USAGE, "search: the model needs an encoder and a decoder");
     if (!o->beam) o->beam = 1;
@@ -466,7 +467,7 @@ qkv_status qkv__search_resolve_options(const qkv_model *m, qkv_search_opts *o)
 /* s has the sources and the options as they were given. */
 static qkv_status resolve_search(search *s, const qkv_model *m)
 {
-    const qkv_config *t = qkv_transformer_options(qkv_model_transformer(m));
+    const qkv_config *t = qkv__model_config(m);
     qkv_status status = qkv__search_resolve_options(m, &s->o);
     if (status) return status;
     if (s->o.length_penalty == 0) s->o.length_penalty = QKV__LENGTH_PENALTY;

@@ -7,6 +7,7 @@
 #include "../base/options.h"
 #include "../tensor/tape.h"
 #include "forward.h"
+#include "../model/model.h"
 
 #include <string.h>
 
@@ -78,7 +79,7 @@ static qkv_status apply_edits(qkv_session *s)
 
 qkv_session *qkv_session_new(const qkv_model *m, const qkv_session_opts *opts)
 {
-    const qkv_transformer *x = qkv_model_transformer(m);
+    const qkv__transformer *x = qkv__model_transformer(m);
     if (!x) {
         qkv__fail(QKV_USAGE, "session: there is no model");
         return NULL;
@@ -174,7 +175,7 @@ static qkv_status hide_touched_source(qkv_session *s, qkv__kept_source *x)
 
 /* Keys and values of the encoder's result, for every layer of the decoder. Its rows are `stride` tokens apart; 0: one begins
  * where the other ends. */
-static qkv_status project_sources(qkv_session *s, qkv_tensor *memory, qkv__session_row *rows, const qkv__sources *x,
+static qkv_status project_sources(qkv_session *s, qkv_tensor *memory, qkv__session_row *rows, const qkv_tokens *x,
                                   int64_t stride)
 {
     for (int l = 0; l < qkv__session_decoder(s)->n; l++) {
@@ -198,11 +199,14 @@ static qkv_status project_sources(qkv_session *s, qkv_tensor *memory, qkv__sessi
 }
 
 /* The encoder's result, and keys and values of it; what is kept of an encoder is kept of padding too. */
-static qkv_status encode_sources(qkv_session *s, qkv__session_row *rows, const qkv__sources *x)
+static qkv_status encode_sources(qkv_session *s, qkv__session_row *rows, const qkv_tokens *x)
 {
     qkv_tape *t = s->encoder_tape;
-    qkv_tensor *memory = qkv__session_keeps(s) ? qkv_transformer_encode(s->x, t, x->ids, x->rows, x->length, x->lengths)
-                                               : qkv__transformer_encode(s->x, t, s->layer_tape, x);
+    qkv_tensor *memory = qkv__session_keeps(s)
+                             ? qkv__transformer_encode(
+                                   s->x, t,
+                                   &(qkv_tokens){ .ids = x->ids, .rows = x->rows, .length = x->length, .lengths = x->lengths })
+                             : qkv__encode_rows(s->x, t, s->layer_tape, x);
     qkv_status status = memory ? make_sources(s, rows, x->rows, x->length, x->lengths) : qkv_tape_status(t);
     if (!status) status = project_sources(s, memory, rows, x, qkv__session_keeps(s) ? x->length : 0);
     if (status) return status;
@@ -220,7 +224,7 @@ qkv_status qkv_session_encode(qkv_session *s, const int32_t *ids, int64_t rows, 
     forget_results(s);
     qkv_tape_reset(s->encoder_tape);
     s->encoded = NULL;
-    status = encode_sources(s, all, &(qkv__sources){ .ids = ids, .rows = rows, .length = length, .lengths = lengths });
+    status = encode_sources(s, all, &(qkv_tokens){ .ids = ids, .rows = rows, .length = length, .lengths = lengths });
     if (status) drop_rows(s, all, rows);
     else replace_rows(s, all, rows);
     return status;
@@ -232,7 +236,7 @@ qkv_tensor *qkv_session_encoded(const qkv_session *s) { return s ? s->encoded : 
 
 static qkv_status check_positions(const qkv_session *s, const int64_t *counts)
 {
-    int64_t most = qkv_transformer_max_positions(&s->x->o);
+    int64_t most = qkv__max_positions(&s->x->o);
     if (!most) most = INT32_MAX - s->x->o.first_position;
     for (int64_t i = 0; i < s->n_rows; i++) {
         int64_t n = counts ? counts[i] : 1, length = s->rows[i].read.length;
@@ -318,7 +322,7 @@ static qkv_status compute_logits(qkv_session *s, int64_t n)
     if (!qkv__session_keeps(s)) qkv_tape_reset(s->tape);
     qkv_tensor *x = qkv__borrow(s->tape, 2, (int64_t[]){ n, s->x->o.dim }, s->states);
     x = qkv__session_norm(s, x);
-    s->logits = x ? qkv__transformer_logits(s->x, x, &output) : NULL;
+    s->logits = x ? qkv__output_logits(s->x, x, &output) : NULL;
     return qkv_tape_status(s->tape);
 }
 

@@ -10,6 +10,7 @@
 #include "../model/special_tokens.h"
 #include "../nn/params.h"
 #include "../task/translate.h"
+#include "../model/model.h"
 
 #include <math.h>
 #include <string.h>
@@ -18,7 +19,7 @@
 
 typedef struct job {
     const qkv_model *m;
-    const qkv_transformer *transformer;
+    const qkv__transformer *transformer;
     const qkv_config *t;
     const qkv_tokenizer *source, *target;
     qkv_attend_opts o;
@@ -55,8 +56,8 @@ static qkv_status find_ends(job *j)
 
 static qkv_status resolve_attend_options(job *j, qkv_str source)
 {
-    j->transformer = qkv_model_transformer(j->m);
-    j->t = qkv_transformer_options(j->transformer);
+    j->transformer = qkv__model_transformer(j->m);
+    j->t = qkv__transformer_config(j->transformer);
     j->source = qkv_model_tokenizer(j->m, QKV_SIDE_SOURCE);
     j->target = qkv_model_tokenizer(j->m, QKV_SIDE_TARGET);
     if (!j->source) return qkv__refuse_without_tokenizer(j->m, "attend");

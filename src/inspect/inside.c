@@ -4,6 +4,7 @@
 #include <qkv/unstable/util.h>
 
 #include "../base/memory.h"
+#include "../model/model.h"
 
 #include <math.h>
 #include <string.h>
@@ -11,8 +12,8 @@
 qkv_status qkv__inside_read(const char *call, const qkv_model *m, const qkv_attention_capture *a, qkv__inside *in)
 {
     const qkv__capture *w = qkv__capture_of(a);
-    *in = (qkv__inside){ .x = qkv_model_transformer(m) };
-    const qkv_config *o = qkv_transformer_options(in->x);
+    *in = (qkv__inside){ .x = qkv__model_transformer(m) };
+    const qkv_config *o = qkv__transformer_config(in->x);
     if (!a->heads) return qkv__fail(QKV_USAGE, "%s: the capture holds nothing: qkv_attend() makes one", call);
     if (!o->encoder_layers != !a->layers[QKV_ATTENTION_ENCODER] || !o->decoder_layers != !a->layers[QKV_ATTENTION_DECODER])
         return qkv__fail(QKV_USAGE, "%s: the capture is of a model of another kind", call);
@@ -30,9 +31,13 @@ qkv_status qkv__inside_read(const char *call, const qkv_model *m, const qkv_atte
 qkv_status qkv__inside_run(qkv__inside *in, const qkv_tape_opts *opts)
 {
     if (!(in->tape = qkv_tape_new(opts))) return qkv_error_status();
-    if (in->n_source) in->memory = qkv_transformer_encode(in->x, in->tape, in->source, 1, in->n_source, NULL);
+    if (in->n_source)
+        in->memory = qkv__transformer_encode(in->x, in->tape,
+                                             &(qkv_tokens){ .ids = in->source, .rows = 1, .length = in->n_source });
     in->last = in->memory;
-    if (in->n_read) in->last = qkv_transformer_decode(in->x, in->tape, in->read, 1, in->n_read, NULL, in->memory, NULL);
+    if (in->n_read)
+        in->last = qkv__transformer_decode(in->x, in->tape, &(qkv_tokens){ .ids = in->read, .rows = 1, .length = in->n_read },
+                                           in->memory, NULL);
     qkv_status status = qkv_tape_status(in->tape);
     for (int64_t i = 0; !status && i < qkv_tensor_count(in->last); i++)
         if (!isfinite(qkv_tensor_data(in->last)[i])) return qkv__fail(QKV_NUMERIC, "the model's states are not finite");

@@ -12,7 +12,7 @@
 
 /* The tokens, and one forward of the model over them. Zero is ready. */
 typedef struct qkv__inside {
-    const qkv_transformer *x;
+    const qkv__transformer *x;
     const qkv_tokenizer *tokenizer; /* of what the model says */
     const int32_t *source, *read;   /* n_source of the encoder, n_read of the decoder; 0: the model has none */
     int64_t n_source, n_read, n_next;

@@ -3,6 +3,7 @@
 
 #include "../base/memory.h"
 #include "../base/options.h"
+#include "../nn/transformer.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -64,7 +65,7 @@ static qkv_status read_layer(lens_job *j, int layer)
         qkv_tape_reset(j->tape);
         qkv_tensor *x = qkv__borrow(j->tape, 2, (int64_t[]){ rows, dim }, qkv__tensor_data(states) + from * dim);
         if (layer < j->out->layers) x = qkv__final_norm(in->x, in->stack, x); /* the last one has it already */
-        qkv_tensor *logits = qkv_transformer_logits(in->x, x);
+        qkv_tensor *logits = qkv__transformer_logits(in->x, x);
         status = logits ? QKV_OK : qkv_tape_status(j->tape);
         for (int64_t i = 0; i < rows && !status; i++)
             status = read_cell(j, layer * n + from + i, qkv_tensor_data(logits) + i * j->vocabulary, j->next[from + i]);
@@ -96,7 +97,7 @@ static qkv_status project_layers(const qkv_model *m, const qkv_attention_capture
     if (status) return status;
     if (!qkv__inside_speaks(m, &j.in))
         return qkv__fail(QKV_UNSUPPORTED, "lens: the model says no tokens: it has no decoder and cannot fill words in");
-    const qkv_config *t = qkv_transformer_options(j.in.x);
+    const qkv_config *t = qkv__transformer_config(j.in.x);
     j.vocabulary = j.in.stack == QKV__DECODER && t->target_vocabulary ? t->target_vocabulary : t->vocabulary;
     out->k = o->k ? o->k : (int)qkv__min(DEFAULT_K, j.vocabulary);
     out->layers = j.in.x->stacks[j.in.stack].n;

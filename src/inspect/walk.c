@@ -53,7 +53,7 @@ static bool take_trail(walk_job *j)
 /* The layer once more, on what went into it, with all that is on the way kept. */
 static qkv_status run_followed(walk_job *j)
 {
-    const qkv_transformer *x = j->in.x;
+    const qkv__transformer *x = j->in.x;
     qkv_tensor *in = qkv__inside_hidden(&j->in, j->stack, j->o.layer), *memory = j->stack == QKV__DECODER ? j->in.memory : NULL;
     const qkv_tape_opts kept = { .size = sizeof kept, .no_grad = 1, .keep_attention = 1, .keep_projections = 1 };
     if (!(j->tape = qkv_tape_new(&kept))) return qkv_error_status();
@@ -90,7 +90,7 @@ static qkv_status keep_sub_layers(walk_job *j)
 /* The bias of the head for every key, where positions are a bias by distance; NULL: none. */
 static const float *bias_of_keys(walk_job *j)
 {
-    const qkv_transformer *x = j->in.x;
+    const qkv__transformer *x = j->in.x;
     int64_t n = j->out->keys;
     qkv_tensor *table = x->stacks[j->stack].layers[j->o.layer].relative;
     if (j->o.kind == QKV_ATTENTION_CROSS || !table) return NULL;
@@ -180,9 +180,9 @@ static qkv_status hear_model(walk_job *j)
     const qkv__inside *in = &j->in;
     bool classifies = in->x->o.classes && in->stack == QKV__ENCODER;
     if (j->stack != in->stack || !(classifies || qkv__inside_speaks(j->m, in))) return QKV_OK;
-    const qkv__sources ids = { .ids = in->source, .rows = 1, .length = in->n_source };
-    qkv_tensor *logits = classifies ? qkv__ngrams_add(in->x, qkv_transformer_classify(in->x, in->last, NULL), &ids, NULL)
-                                    : qkv_transformer_logits(in->x, qkv_slice(in->last, 1, j->o.query, j->o.query + 1));
+    const qkv_tokens ids = { .ids = in->source, .rows = 1, .length = in->n_source };
+    qkv_tensor *logits = classifies ? qkv__ngrams_add(in->x, qkv__transformer_classify(in->x, in->last, NULL), &ids, NULL)
+                                    : qkv__transformer_logits(in->x, qkv_slice(in->last, 1, j->o.query, j->o.query + 1));
     return logits ? keep_best(j, logits) : qkv_tape_status(in->tape);
 }
 
@@ -191,7 +191,7 @@ static qkv_status hear_model(walk_job *j)
 static qkv_status check_walk_options(walk_job *j)
 {
     const qkv_trace_opts *o = &j->o;
-    const qkv_transformer *x = j->in.x;
+    const qkv__transformer *x = j->in.x;
     if ((unsigned)o->kind >= QKV_ATTENTION_KINDS) return qkv__fail(QKV_USAGE, "walk: there is no such kind of attention");
     j->stack = o->kind == QKV_ATTENTION_ENCODER ? QKV__ENCODER : QKV__DECODER;
     int layers = o->kind == QKV_ATTENTION_CROSS && !j->in.n_source ? 0 : x->stacks[j->stack].n;

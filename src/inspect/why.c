@@ -49,7 +49,7 @@ static bool wants(const why_job *j, qkv_attribute_method method) { return j->o.m
 /* Logits of all outputs for the embeddings at `at`, (.., outputs), which are variables where gradients are wanted. */
 static qkv_tensor *logits_at(why_job *j, qkv_tensor *embedded[QKV__STACKS])
 {
-    const qkv_transformer *x = j->in.x;
+    const qkv__transformer *x = j->in.x;
     qkv_tensor *h = NULL;
     qkv_tape_reset(j->tape);
     for (int s = 0; s < QKV__STACKS; s++) {
@@ -57,9 +57,9 @@ static qkv_tensor *logits_at(why_job *j, qkv_tensor *embedded[QKV__STACKS])
         embedded[s] = side->n ? qkv_variable(j->tape, QKV_SHAPE(1, side->n, j->width), side->at) : NULL;
         if (side->n) h = qkv__run_embedded(x, s, embedded[s], h);
     }
-    const qkv__sources ids = { .ids = j->in.source, .rows = 1, .length = j->in.n_source };
-    if (j->in.stack == QKV__ENCODER) return qkv__ngrams_add(x, qkv_transformer_classify(x, h, NULL), &ids, NULL);
-    return qkv_transformer_logits(x, qkv_slice(h, 1, j->o.at, j->o.at + 1));
+    const qkv_tokens ids = { .ids = j->in.source, .rows = 1, .length = j->in.n_source };
+    if (j->in.stack == QKV__ENCODER) return qkv__ngrams_add(x, qkv__transformer_classify(x, h, NULL), &ids, NULL);
+    return qkv__transformer_logits(x, qkv_slice(h, 1, j->o.at, j->o.at + 1));
 }
 
 /* f there; with gradients where `grads`. */
@@ -236,7 +236,7 @@ static double cosine_distance(const float *a, const float *b, int64_t n)
 static qkv_status zero_value(why_job *j, int stack, mixing *x, int64_t column, const qkv_edit *zero, const float *plain,
                              qkv_edit *touches)
 {
-    const qkv_transformer *m = j->in.x;
+    const qkv__transformer *m = j->in.x;
     int64_t dim = m->o.dim, n = m->touches.n;
     qkv_tape_reset(j->tape);
     touches[n] = *zero;

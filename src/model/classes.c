@@ -5,6 +5,7 @@
 #include "../tensor/tape.h"
 #include "model_info.h"
 #include "special_tokens.h"
+#include "model.h"
 
 /* Of each token in a batch; NULL with the error on the tape. */
 static int32_t *batch_types(const qkv__special_tokens *f, qkv_tape *t, const qkv_batch *b)
@@ -18,33 +19,36 @@ static int32_t *batch_types(const qkv__special_tokens *f, qkv_tape *t, const qkv
     return types;
 }
 
-qkv_tensor *qkv__class_logits(const qkv_model *m, qkv_tensor *hidden, const qkv__sources *x)
+qkv_tensor *qkv__class_logits(const qkv_model *m, qkv_tensor *hidden, const qkv_tokens *x)
 {
-    const qkv_transformer *f = qkv_model_transformer(m);
+    const qkv__transformer *f = qkv__model_transformer(m);
     const qkv_model_info *info = qkv_model_get_info(m);
-    if (!hidden || !qkv_transformer_options(f)->decoder_layers || !qkv__info_is_published(info))
-        return qkv_transformer_classify(f, hidden, x->lengths);
+    if (!hidden || !qkv__transformer_config(f)->decoder_layers || !qkv__info_is_published(info))
+        return qkv__transformer_classify(f, hidden, x->lengths);
     qkv_tape *t = hidden->tape;
     if (info->start < 0) return qkv__error(t, QKV_UNSUPPORTED, "classify: the model does not say what its decoder starts with");
     int32_t *ids = qkv__save(t, sizeof *ids * (size_t)(x->rows * x->length));
     for (int64_t i = 0; ids && i < x->rows * x->length; i++) ids[i] = i % x->length ? x->ids[i - 1] : info->start;
-    if (ids) hidden = qkv_transformer_decode(f, t, ids, x->rows, x->length, x->lengths, hidden, x->lengths);
-    return ids ? qkv_transformer_classify(f, hidden, x->lengths) : NULL;
+    if (ids)
+        hidden = qkv__transformer_decode(
+            f, t, &(qkv_tokens){ .ids = ids, .rows = x->rows, .length = x->length, .lengths = x->lengths }, hidden, x->lengths);
+    return ids ? qkv__transformer_classify(f, hidden, x->lengths) : NULL;
 }
 
-qkv_tensor *qkv__batch_logits(const qkv_model *m, qkv_tape *t, const qkv_batch *b, qkv__sources *s)
+qkv_tensor *qkv__batch_logits(const qkv_model *m, qkv_tape *t, const qkv_batch *b, qkv_tokens *s)
 {
     qkv__special_tokens f;
     if (qkv__special_tokens_of(m, &f)) f.has_types = false; /* a batch of ids needs no text */
     const int32_t *types = f.has_types ? batch_types(&f, t, b) : NULL;
     if (f.has_types && !types) return NULL;
-    const qkv_transformer *x = qkv_model_transformer(m);
-    *s = (qkv__sources){ b->source, types, b->rows, b->source_length, b->source_lengths };
-    return qkv__class_logits(m, qkv_transformer_encode_typed(x, t, s->ids, s->types, s->rows, s->length, s->lengths), s);
+    *s = (qkv_tokens){
+        .ids = b->source, .types = types, .rows = b->rows, .length = b->source_length, .lengths = b->source_lengths
+    };
+    return qkv__class_logits(m, qkv__transformer_encode(qkv__model_transformer(m), t, s), s);
 }
 
 qkv_tensor *qkv__classify_batch(const qkv_model *m, qkv_tape *t, const qkv_batch *b)
 {
-    qkv__sources s;
-    return m && t && b ? qkv__ngrams_add(qkv_model_transformer(m), qkv__batch_logits(m, t, b, &s), &s, NULL) : NULL;
+    qkv_tokens s;
+    return m && t && b ? qkv__ngrams_add(qkv__model_transformer(m), qkv__batch_logits(m, t, b, &s), &s, NULL) : NULL;
 }

@@ -6,6 +6,7 @@
 #include "../token/pipeline.h"
 #include "export_folder.h"
 #include "model_info.h"
+#include "model.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -100,7 +101,7 @@ static void put_context(const qkv_model *m, const qkv_config *o, qkv__json_write
 qkv_status qkv__export_config(const char *path, const qkv__family *f, const qkv_model *m, const qkv__labels *labels)
 {
     int32_t end;
-    const qkv_config o = settled(qkv_transformer_options(qkv_model_transformer(m)));
+    const qkv_config o = settled(qkv__model_config(m));
     const qkv_model_info info = qkv__exported_info(m, &end);
     qkv__json_writer w = { .style = QKV__JSON_LINES, .replaces = true };
     qkv__json_open_object(&w, NULL);
@@ -115,8 +116,8 @@ qkv_status qkv__export_config(const char *path, const qkv__family *f, const qkv_
     f->write(&o, &w);
     put_labels(labels, &w);
     put_context(m, &o, &w);
-    qkv__write_divisors(qkv_model_transformer(m), &w);
-    qkv__quantization_write(qkv__params_bits(qkv_model_params(m)), &w);
+    qkv__write_divisors(qkv__model_transformer(m), &w);
+    qkv__quantization_write(qkv__params_bits(qkv__model_params(m)), &w);
     if (o.classes && !labels->n) qkv__json_put_int(&w, "num_labels", o.classes);
     qkv__json_close(&w);
     return qkv__json_save(&w, path);

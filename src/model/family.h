@@ -6,6 +6,7 @@
 #include "../io/weights.h"
 #include "../nn/params.h"
 #include "config.h"
+#include "../nn/transformer.h"
 
 /* What a folder says of its model. */
 typedef struct qkv__published {
@@ -109,8 +110,8 @@ qkv_status qkv__read_rotary(const qkv__published *p, const char *layers, qkv_con
 void qkv__write_rotary(const qkv_config *o, qkv__json_writer *w);
 
 /* LongRoPE's lists of numbers, which options cannot hold; nothing where a model has none. */
-qkv_status qkv__read_divisors(const qkv__published *p, qkv_params *params, qkv_transformer *m);
-void qkv__write_divisors(const qkv_transformer *m, qkv__json_writer *w);
+qkv_status qkv__read_divisors(const qkv__published *p, qkv_params *params, qkv__transformer *m);
+void qkv__write_divisors(const qkv__transformer *m, qkv__json_writer *w);
 
 /* The part of a head that turns, a number at most 1 that `key` has. */
 qkv_status qkv__read_rotary_part(const qkv__published *p, const char *key, qkv_config *o);

@@ -82,7 +82,7 @@ static bool read_list(const qkv__json_value *list, int64_t n, float *to)
     return ok;
 }
 
-qkv_status qkv__read_divisors(const qkv__published *p, qkv_params *params, qkv_transformer *m)
+qkv_status qkv__read_divisors(const qkv__published *p, qkv_params *params, qkv__transformer *m)
 {
     if (m->o.rotary_scaling != QKV_ROTARY_LONG) return QKV_OK;
     const qkv__json_value *newer = qkv__get(p, "rope_parameters"), *scaling = newer ? newer : qkv__get(p, "rope_scaling");
@@ -106,7 +106,7 @@ static void put_list(qkv__json_writer *w, const char *key, const float *values, 
     qkv__json_close(w);
 }
 
-void qkv__write_divisors(const qkv_transformer *m, qkv__json_writer *w)
+void qkv__write_divisors(const qkv__transformer *m, qkv__json_writer *w)
 {
     if (!m->divisors) return;
     int64_t n = qkv__rotary_pairs(&m->o);

@@ -15,6 +15,7 @@
 #include "export.h"
 #include "export_folder.h"
 #include "fold.h"
+#include "model.h"
 #include "model_info.h"
 #include "no_folder.h"
 #include "open_head.h"
@@ -28,7 +29,7 @@ enum { SOME = 1024 }; /* numbers at a time */
 
 struct qkv_model {
     qkv_params *params;
-    qkv_transformer *transformer;    /* the params own it */
+    qkv__transformer *transformer;   /* the params own it */
     qkv_tokenizer *tokenizer;        /* NULL: the model knows ids only */
     qkv_tokenizer *target_tokenizer; /* NULL: the same one */
     qkv__labels labels;
@@ -41,7 +42,7 @@ struct qkv_model {
 
 /* What a model with changes has of its own. */
 struct touched {
-    qkv_transformer transformer;
+    qkv__transformer transformer;
     qkv__arena arena; /* of the changes */
 };
 
@@ -50,10 +51,11 @@ qkv_model *qkv_model_new(const qkv_config *opts, uint64_t seed)
     qkv_model *m = qkv__alloc_zero(sizeof *m);
     if (!m) return NULL;
     m->params = qkv_params_new(seed);
-    m->transformer = m->params ? qkv_transformer_new(m->params, opts) : NULL;
-    if (m->transformer) return m->info = qkv__model_info_of(qkv_transformer_options(m->transformer)), m;
-    qkv_model_free(m);
-    return NULL;
+    m->transformer = m->params ? qkv__transformer_new(m->params, opts) : NULL;
+    if (!m->transformer) return qkv_model_free(m), NULL;
+    m->info = qkv__model_info_of(&m->transformer->o);
+    m->info.parameters = qkv_params_count(m->params);
+    return m;
 }
 
 /* Every weight that both have in the same shape. */
@@ -73,9 +75,10 @@ static qkv_status copy_model_info(const qkv_model *from, qkv_model *to)
     const qkv_model_info own = to->info;
     qkv_status status = qkv__model_info_copy(&from->info, &to->info);
     to->info.can = own.can;
+    to->info.parameters = own.parameters;
     to->info.files = 0;
     to->info.bytes = 0;
-    if (from->family && !from->family->missing(qkv_transformer_options(to->transformer))) to->family = from->family;
+    if (from->family && !from->family->missing(&to->transformer->o)) to->family = from->family;
     else to->info.family = own.family;
     bool same_scores = to->family == from->family && own.can & QKV_CAN_TRANSLATE; /* else another formula, or no search */
     if (!same_scores) to->info.length_penalty = 0, to->info.sentences = 0;
@@ -88,7 +91,7 @@ static qkv_status copy_model_info(const qkv_model *from, qkv_model *to)
 /* Where both turn as many pairs. */
 static bool copy_divisors(const qkv_model *from, qkv_model *to)
 {
-    const qkv_transformer *x = from->transformer;
+    const qkv__transformer *x = from->transformer;
     if (!x->divisors || qkv__rotary_pairs(&x->o) != qkv__rotary_pairs(&to->transformer->o)) return true;
     return qkv__set_divisors(to->params, to->transformer, x->divisors);
 }
@@ -160,9 +163,19 @@ void qkv_model_free(qkv_model *m)
     qkv__release(m, sizeof *m);
 }
 
-qkv_params *qkv_model_params(const qkv_model *m) { return m ? m->params : NULL; }
+qkv_params *qkv_model_params(qkv_model *m) { return m ? m->params : NULL; }
 
-const qkv_transformer *qkv_model_transformer(const qkv_model *m) { return m ? m->transformer : NULL; }
+qkv_params *qkv__model_params(const qkv_model *m) { return m ? m->params : NULL; }
+
+qkv_status qkv_model_config(const qkv_model *m, qkv_config *out)
+{
+    if (!m || !out) return qkv__fail(QKV_USAGE, "config: a model and a place for its configuration are needed");
+    return QKV__WRITE_OPTIONS(out, ngrams, &m->transformer->o, "config");
+}
+
+const qkv_config *qkv__model_config(const qkv_model *m) { return m ? &m->transformer->o : NULL; }
+
+const qkv__transformer *qkv__model_transformer(const qkv_model *m) { return m ? m->transformer : NULL; }
 
 const char *qkv__model_folder(const qkv_model *m) { return m->origin; }
 
@@ -216,7 +229,7 @@ static qkv_status check_vocabulary_size(const char *which, const qkv_tokenizer *
 
 qkv_status qkv_model_set_tokenizers(qkv_model *m, qkv_tokenizer *source, qkv_tokenizer *target)
 {
-    const qkv_config *o = m ? qkv_transformer_options(m->transformer) : NULL;
+    const qkv_config *o = m ? &m->transformer->o : NULL;
     if (!o || !source || m->is_touched)
         return qkv__fail(QKV_USAGE, "a model, which is not another with changes, and a tokenizer are needed");
     if (!target && o->target_vocabulary)
@@ -243,7 +256,7 @@ const qkv_tokenizer *qkv_model_tokenizer(const qkv_model *m, qkv_side side)
 
 qkv_status qkv_model_set_labels(qkv_model *m, const char *const *names, int64_t n, qkv_problem problem, const char *separator)
 {
-    int64_t classes = m ? qkv_transformer_options(m->transformer)->classes : 0;
+    int64_t classes = m ? m->transformer->o.classes : 0;
     if (!m || n < 0 || (n && !names) || m->is_touched)
         return qkv__fail(QKV_USAGE, "a model, which is not another with changes, and names are needed");
     if (!classes || (n && n != classes))
@@ -315,7 +328,7 @@ static qkv_status load_tokenizers(qkv_model *m, const char *path)
         return qkv__fail(QKV_UNSUPPORTED, "%s: a %s model does not have the ids of its SentencePiece file: add tokenizer.json",
                          path, m->family->type);
     }
-    if (!m->family && !qkv_transformer_options(m->transformer)->target_vocabulary) {
+    if (!m->family && !m->transformer->o.target_vocabulary) {
         qkv_tokenizer_free(target);
         target = NULL;
     }
@@ -432,7 +445,7 @@ static int64_t head_width(const qkv_model *m)
 static qkv_status make_of(qkv_model *m, loading *l, const char *path)
 {
     if (!(m->origin = qkv__copy_text(path)) || !(m->params = qkv__params_plan())) return qkv_error_status();
-    m->transformer = qkv_transformer_new(m->params, &l->opts);
+    m->transformer = qkv__transformer_new(m->params, &l->opts);
     if (!m->transformer) return blame(l->f.config);
     qkv_status status = l->family ? qkv__read_divisors(&l->published, m->params, m->transformer) : QKV_OK;
     if (!status) status = qkv__bind(m->params, l->family, &l->weights, head_width(m), l->bits, l->wanted);
@@ -440,6 +453,7 @@ static qkv_status make_of(qkv_model *m, loading *l, const char *path)
     m->family = l->family;
     m->labels = l->labels;
     m->info = l->info;
+    m->info.parameters = qkv_params_count(m->params);
     m->sentence = l->sentence;
     l->labels = (qkv__labels){ 0 };
     l->info = (qkv_model_info){ 0 };
@@ -513,7 +527,7 @@ static qkv_status check_weights(const qkv_model *m, const char *path)
 static qkv_status save_as(const qkv_model *m, const char *path, const qkv__family *family, bool is_whole)
 {
     folder f;
-    const qkv_config *o = qkv_transformer_options(m->transformer);
+    const qkv_config *o = &m->transformer->o;
     qkv__tokenizer_files more = { 0 };
     bool as_files = !is_json(m->tokenizer) || !is_json(m->target_tokenizer);
     qkv_status status = name_files(path, &f);
@@ -539,7 +553,7 @@ static qkv_status save_as(const qkv_model *m, const char *path, const qkv__famil
 /* The model with a head that lets everything through, for words that were learned without one; NULL: as it is. */
 static qkv_model *with_head(const qkv_model *m, const qkv__family *family)
 {
-    qkv_config o = *qkv_transformer_options(m->transformer);
+    qkv_config o = m->transformer->o;
     bool has_words = !m->family && !o.decoder_layers && m->info.can & QKV_CAN_FILL;
     if (!has_words || o.head || !family || !family->head) return NULL;
     o.size = sizeof o;
@@ -574,7 +588,7 @@ static qkv_status save_folded(const qkv_model *m, const char *path, const qkv__f
 {
     qkv_model *made = qkv_model_adapt(m, folded, 0);
     qkv_status status = made ? QKV_OK : qkv_error_status();
-    if (!status) status = qkv__fold_weights(qkv_transformer_options(m->transformer), m->params, folded, made->params);
+    if (!status) status = qkv__fold_weights(&m->transformer->o, m->params, folded, made->params);
     if (!status) return save_made(m, made, path, family);
     qkv_model_free(made);
     return status;
@@ -584,7 +598,7 @@ static qkv_status save_folded(const qkv_model *m, const char *path, const qkv__f
 static qkv_status check_start(const qkv_model *m)
 {
     qkv__special_tokens f;
-    const qkv_config *o = qkv_transformer_options(m->transformer);
+    const qkv_config *o = &m->transformer->o;
     if (m->family && o->classes && o->decoder_layers)
         return qkv__fail(QKV_UNSUPPORTED,
                          "the model cannot be saved as " QKV__OWN_TYPE ", whose classifiers read an encoder: save it as %s",
@@ -606,9 +620,9 @@ qkv_status qkv_model_save(const qkv_model *m, const char *path, const char *type
     if (!family && strcmp(type, QKV__OWN_TYPE))
         return qkv__fail(QKV_UNSUPPORTED, "there is no family \"%.60s\": there are %s", type, qkv__family_names());
     if (!family && check_start(m)) return qkv_error_status();
-    if (family && family->variant) family = family->variant(NULL, qkv_transformer_options(m->transformer));
+    if (family && family->variant) family = family->variant(NULL, &m->transformer->o);
     qkv_config folded;
-    const qkv_config *o = qkv_transformer_options(m->transformer);
+    const qkv_config *o = &m->transformer->o;
     const char *problem = family ? family->missing(o) : NULL;
     if (problem && qkv__fold_options(family, o, &folded)) return save_folded(m, path, family, &folded);
     return problem ? qkv__refuse_export(m, type, problem) : save_with_head(m, path, family);

@@ -2,6 +2,7 @@
 #include "model_info.h"
 
 #include "../base/file.h"
+#include "../nn/transformer.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -39,7 +40,7 @@ qkv_model_info qkv__model_info_of(const qkv_config *o)
 {
     return (qkv_model_info){ .family = QKV__OWN_TYPE,
                              .can = abilities(o),
-                             .context = qkv_transformer_max_positions(o),
+                             .context = qkv__max_positions(o),
                              .start = -1,
                              .begin = -1,
                              .pad = -1,

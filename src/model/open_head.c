@@ -2,6 +2,7 @@
 #include "open_head.h"
 
 #include "../tensor/types.h"
+#include "../nn/transformer.h"
 
 #include <math.h>
 #include <string.h>
@@ -20,7 +21,7 @@ static bool is_far_from_zero(const float *x, int64_t n)
     return true;
 }
 
-bool qkv__open_head(const qkv_transformer *t)
+bool qkv__open_head(const qkv__transformer *t)
 {
     int64_t dim = t->o.dim;
     const float *gain = is_openable(&t->o) ? qkv_tensor_data(t->stacks[QKV__ENCODER].final_norm.gain) : NULL;

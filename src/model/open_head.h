@@ -11,6 +11,6 @@
  * as LN(h) is never below -sqrt(dim), gelu(y) is y in floats from 6 on, and the norm takes b away again. So an encoder that has
  * learned without a head goes on, or leaves, with one. False, and nothing changes, where t has no head that allows it: one with a
  * bias and GELU, of an encoder whose last norm is a layer norm without a bias and without a weight that is almost 0. */
-bool qkv__open_head(const qkv_transformer *t);
+bool qkv__open_head(const qkv__transformer *t);
 
 #endif

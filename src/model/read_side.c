@@ -2,6 +2,7 @@
 #include "../token/encoder.h"
 #include "model_info.h"
 #include "special_tokens.h"
+#include "model.h"
 
 #include <qkv/model.h>
 
@@ -20,7 +21,7 @@ static qkv_status find_frame(const qkv_model *m, qkv_side side, frame *f)
 {
     qkv_special_tokens ids;
     qkv__special_tokens all;
-    const qkv_config *o = qkv_transformer_options(qkv_model_transformer(m));
+    const qkv_config *o = qkv__model_config(m);
     bool is_pair = o->encoder_layers && o->decoder_layers, is_published = qkv__info_is_published(qkv_model_get_info(m));
     *f = (frame){ -1, -1, false };
     if (!o->encoder_layers) {
@@ -60,7 +61,7 @@ qkv_status qkv_model_tokenize(const qkv_model *m, qkv_side side, const char *tex
     out->n = out->second = 0;
     if (!t) return qkv__refuse_without_tokenizer(m, NULL);
     qkv_status status = raw ? QKV_OK : find_frame(m, side, &f);
-    const bool is_decoder = !qkv_transformer_options(qkv_model_transformer(m))->encoder_layers;
+    const bool is_decoder = !qkv__model_config(m)->encoder_layers;
     if (!status && !text && (f.start < 0 || is_decoder)) return QKV_OK;
     const qkv_encode_opts opts = { .specials = f.by_tokenizer, .with_special_tokens = f.by_tokenizer };
     if (!status && text) status = qkv_tokenizer_encode(t, text, length, &opts, out);

@@ -6,6 +6,8 @@
 
 #include <stdbool.h>
 
+#include "../nn/transformer.h"
+
 /* The ways to pool, in the order that their vectors stand side by side: the first token, the largest of each number, the
  * mean, the sum / sqrt(tokens), the mean with weights 1, 2, 3, .. by place, the last token. */
 enum {
@@ -45,7 +47,7 @@ void qkv__sentence_free(qkv__sentence *s);
 /* Writes them, where something is known that other encoders do not have. IO, LIMIT, MEMORY. */
 qkv_status qkv__sentence_write(const char *folder, int64_t dim, const qkv_model_info *info, const qkv__sentence *s);
 
-/* Whether there is more to compute than one vector of those that qkv_transformer_pool() knows. */
+/* Whether there is more to compute than one vector of those that qkv__transformer_pool() knows. */
 bool qkv__sentence_is_more(const qkv__sentence *s);
 
 /* Of a model; it lives as long as that. */

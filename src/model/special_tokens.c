@@ -6,6 +6,7 @@
 #include "../token/tokenizer.h"
 #include "languages.h"
 #include "model_info.h"
+#include "model.h"
 
 #include <string.h>
 
@@ -179,7 +180,7 @@ qkv_status qkv__refuse_without_tokenizer(const qkv_model *m, const char *job)
 
 qkv_status qkv__special_tokens_of(const qkv_model *m, qkv__special_tokens *f)
 {
-    *f = (qkv__special_tokens){ .t = qkv_transformer_options(qkv_model_transformer(m)),
+    *f = (qkv__special_tokens){ .t = qkv__model_config(m),
                                 .source = qkv_model_tokenizer(m, QKV_SIDE_SOURCE),
                                 .target = qkv_model_tokenizer(m, QKV_SIDE_TARGET),
                                 .info = qkv_model_get_info(m) };
@@ -191,7 +192,7 @@ qkv_status qkv__special_tokens_of(const qkv_model *m, qkv__special_tokens *f)
     f->ids.first = first_ordinary(f);
     f->ids.source_end = is_translator(f) ? last_of(&f->single.after) : f->ids.end;
     f->around = qkv__max(ids_around(&f->single), ids_around(&f->pair));
-    f->max_tokens = qkv_transformer_max_positions(f->t);
+    f->max_tokens = qkv__max_positions(f->t);
     return status;
 }
 

@@ -2,6 +2,7 @@
 #include "touched.h"
 
 #include "../base/status.h"
+#include "../nn/transformer.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -62,7 +63,7 @@ static qkv_status check_places(const qkv_edit *x)
 
 static qkv_status check_move(const qkv_config *o, const qkv_edit *x)
 {
-    int64_t most = qkv_transformer_max_positions(o), first = o->first_position;
+    int64_t most = qkv__max_positions(o), first = o->first_position;
     int64_t last = most && most - first - 1 < LAST_POSITION ? most - first - 1 : LAST_POSITION;
     if (x->what != QKV_EDIT_SET_POSITION) return QKV_OK;
     if (o->relative_buckets)

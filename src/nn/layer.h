@@ -6,6 +6,7 @@
 
 #include <qkv/unstable/inspect.h>
 #include "params.h"
+#include "transformer.h"
 
 #include <stdatomic.h>
 
@@ -107,7 +108,7 @@ typedef struct qkv__stack {
 } qkv__stack;
 
 enum { QKV__ENCODER, QKV__DECODER, QKV__STACKS };
-struct qkv_transformer {
+struct qkv__transformer {
     qkv_config o;
     qkv__stack stacks[QKV__STACKS];
     const float *frequencies; /* of scaled rotary positions, in layers without a local base; NULL: those of the base */
@@ -126,55 +127,48 @@ struct qkv_transformer {
 qkv_tensor *qkv__ffn_hidden(const qkv_ffn *f, qkv_tensor *x);
 
 /* The head of a model that has one. */
-qkv_tensor *qkv__head_forward(const qkv_transformer *m, qkv_tensor *x);
+qkv_tensor *qkv__head_forward(const qkv__transformer *m, qkv_tensor *x);
 
 /* With a layer_tape the result takes x's place: nobody else may read x. */
 qkv_tensor *qkv__layer_forward(const qkv__layer *l, qkv_tensor *x, const qkv__pass *pass);
 
-/* What an encoder reads: ids (rows, length), of which the first lengths[i] count (NULL: all), and types, NULL: none. */
-typedef struct qkv__sources {
-    const int32_t *ids, *types;
-    int64_t rows, length;
-    const int32_t *lengths;
-} qkv__sources;
-
-/* As qkv_transformer_encode_typed(), padding not computed, each layer on `layer_tape`; neither tape records gradients, keeps
+/* As qkv__transformer_encode(), padding not computed, each layer on `layer_tape`; neither tape records gradients, keeps
  * attention or hidden states. Gives the tokens of all rows one after the other, (tokens, 1, dim). */
-qkv_tensor *qkv__transformer_encode(const qkv_transformer *m, qkv_tape *t, qkv_tape *layer_tape, const qkv__sources *x);
+qkv_tensor *qkv__encode_rows(const qkv__transformer *m, qkv_tape *t, qkv_tape *layer_tape, const qkv_tokens *x);
 
 /* The embeddings of n tokens, scaled as the model has them, without positions: (1, n, width). And a stack over such ones, as
- * qkv_transformer_encode() and qkv_transformer_decode() are over ids, its memory NULL without cross-attention. */
-qkv_tensor *qkv__token_embeddings(const qkv_transformer *m, int stack, qkv_tape *t, const int32_t *ids, int64_t n);
-qkv_tensor *qkv__run_embedded(const qkv_transformer *m, int stack, qkv_tensor *embedded, qkv_tensor *memory);
+ * qkv__transformer_encode() and qkv__transformer_decode() are over ids, its memory NULL without cross-attention. */
+qkv_tensor *qkv__token_embeddings(const qkv__transformer *m, int stack, qkv_tape *t, const int32_t *ids, int64_t n);
+qkv_tensor *qkv__run_embedded(const qkv__transformer *m, int stack, qkv_tensor *embedded, qkv_tensor *memory);
 
 /* One layer of a stack over x (1, n, dim), with changes of its own in place of the model's, and a trail or NULL. */
-qkv_tensor *qkv__run_layer(const qkv_transformer *m, int stack, int layer, qkv_tensor *x, qkv_tensor *memory,
+qkv_tensor *qkv__run_layer(const qkv__transformer *m, int stack, int layer, qkv_tensor *x, qkv_tensor *memory,
                            qkv__touches touches, const qkv__trail *trail);
 
 /* What comes out of the last layer, after the norm at the end where there is one. */
-qkv_tensor *qkv__final_norm(const qkv_transformer *m, int stack, qkv_tensor *x);
+qkv_tensor *qkv__final_norm(const qkv__transformer *m, int stack, qkv_tensor *x);
 
 /* Such tokens as (rows, length, dim), zeros where there is padding. */
-qkv_tensor *qkv__pad_rows(qkv_tensor *tokens, const qkv__sources *x);
+qkv_tensor *qkv__pad_rows(qkv_tensor *tokens, const qkv_tokens *x);
 
-/* As qkv_transformer_logits(), with another output layer, such as some rows of the model's own. */
-qkv_tensor *qkv__transformer_logits(const qkv_transformer *m, qkv_tensor *hidden, const qkv_linear *output);
+/* As qkv__transformer_logits(), with another output layer, such as some rows of the model's own. */
+qkv_tensor *qkv__output_logits(const qkv__transformer *m, qkv_tensor *hidden, const qkv_linear *output);
 
 /* The bias of a table (buckets, heads) for sequences of up to n tokens, as qkv__pass has it; a causal one has the same number for
  * all keys to the right. NULL with the error on the tape. */
 qkv_tensor *qkv__relative_bias(qkv_tape *t, qkv_tensor *table, int64_t n, int64_t farthest, bool causal);
 /* That of pass->layer, about to compute. */
-void qkv__set_relative(const qkv_transformer *m, qkv_tape *t, qkv__pass *pass);
+void qkv__set_relative(const qkv__transformer *m, qkv_tape *t, qkv__pass *pass);
 qkv__relative qkv__relative_of(const qkv_tensor *bias); /* NULL: none */
 
 /* Pairs of a head that turn. */
 int64_t qkv__rotary_pairs(const qkv_config *o);
 
 /* Gives a model LongRoPE's divisors (2, pairs), which are copied; those of short texts count. False with the error in p. */
-bool qkv__set_divisors(qkv_params *p, qkv_transformer *m, const float *divisors);
+bool qkv__set_divisors(qkv_params *p, qkv__transformer *m, const float *divisors);
 
 /* How queries and keys at these positions turn: *pass points to its own turns from now on. */
-void qkv__set_rotary(const qkv_transformer *m, const int32_t *positions, qkv__pass *pass);
+void qkv__set_rotary(const qkv__transformer *m, const int32_t *positions, qkv__pass *pass);
 
 /* Self-attention of whole sequences; of rows of different lengths; of x, (tokens, 1, dim), whose keys and values join the
  * cache. */

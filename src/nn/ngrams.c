@@ -14,7 +14,7 @@ static const double strength[ORDERS] = { 1.4, 0.7 };
 /* ---- making ---- */
 
 /* Vectors, so that nothing quantizes or decays them. */
-void qkv__ngrams_make(qkv_params *p, qkv_transformer *m)
+void qkv__ngrams_make(qkv_params *p, qkv__transformer *m)
 {
     const qkv_config *o = &m->o;
     int64_t counts = (o->vocabulary + o->ngrams) * o->classes, totals = ORDERS * (o->classes + 1) + 1, orders = ORDERS;
@@ -65,12 +65,12 @@ static int64_t find_slots(const qkv_config *o, const int32_t *ids, int64_t n, in
 
 /* ---- counting ---- */
 
-void qkv__ngrams_clear(const qkv_transformer *m)
+void qkv__ngrams_clear(const qkv__transformer *m)
 {
     if (m->o.ngrams) memset(qkv__tensor_data(m->ngram_counts), 0, sizeof(float) * (size_t)qkv_tensor_count(m->ngram_counts));
 }
 
-qkv_status qkv__ngrams_count(const qkv_transformer *m, const int32_t *ids, int64_t n, int32_t class_id)
+qkv_status qkv__ngrams_count(const qkv__transformer *m, const int32_t *ids, int64_t n, int32_t class_id)
 {
     size_t bytes = sizeof(int32_t) * 2 * (size_t)n;
     int32_t *slots = m->o.ngrams && n ? qkv__alloc(bytes) : NULL;
@@ -83,7 +83,7 @@ qkv_status qkv__ngrams_count(const qkv_transformer *m, const int32_t *ids, int64
     return QKV_OK;
 }
 
-void qkv__ngrams_finish(const qkv_transformer *m, double overlap)
+void qkv__ngrams_finish(const qkv__transformer *m, double overlap)
 {
     const qkv_config *o = &m->o;
     if (!o->ngrams) return;
@@ -106,7 +106,7 @@ void qkv__ngrams_finish(const qkv_transformer *m, double overlap)
     }
 }
 
-float qkv__ngrams_overlap(const qkv_transformer *m)
+float qkv__ngrams_overlap(const qkv__transformer *m)
 {
     return m->o.ngrams ? qkv_tensor_data(m->ngram_totals)[ORDERS * (m->o.classes + 1)] : 0;
 }
@@ -117,7 +117,7 @@ float qkv__ngrams_overlap(const qkv_transformer *m)
 static double left_out(const float *of, int64_t k, int32_t own) { return (double)of[k] - (k == own && of[k] >= 1 ? 1 : 0); }
 
 /* The sums of one row, (classes, ORDERS). own: the class of a text that is left out of the counts; -1: it is not in them. */
-static void judge_row(const qkv_transformer *m, const int32_t *slots, int64_t n_slots, int64_t n, int32_t own, double *sums,
+static void judge_row(const qkv__transformer *m, const int32_t *slots, int64_t n_slots, int64_t n, int32_t own, double *sums,
                       float *to)
 {
     const qkv_config *o = &m->o;
@@ -144,7 +144,7 @@ static void judge_row(const qkv_transformer *m, const int32_t *slots, int64_t n_
     }
 }
 
-qkv_status qkv__ngrams_judge(const qkv_transformer *m, const int32_t *ids, int64_t n, int32_t own, float *to)
+qkv_status qkv__ngrams_judge(const qkv__transformer *m, const int32_t *ids, int64_t n, int32_t own, float *to)
 {
     size_t slots_bytes = sizeof(int32_t) * 2 * (size_t)n, sums_bytes = sizeof(double) * ORDERS * (size_t)m->o.classes;
     int32_t *slots = qkv__alloc(slots_bytes);
@@ -158,7 +158,7 @@ qkv_status qkv__ngrams_judge(const qkv_transformer *m, const int32_t *ids, int64
 
 /* Newton's method: the weights w that minimize sum_i (log sum_k exp(w s_ik) - w s_iy) + PRIOR |w - 1|^2 / 2. The prior keeps them near 1
  * where texts are few. */
-void qkv__ngrams_fit(const qkv_transformer *m, const float *said, const int32_t *classes, int64_t n)
+void qkv__ngrams_fit(const qkv__transformer *m, const float *said, const int32_t *classes, int64_t n)
 {
     enum { MOST_STEPS = 40, PRIOR = 20 };
     const double least = 0.25, most = 4, longest = 0.5;
@@ -188,7 +188,7 @@ void qkv__ngrams_fit(const qkv_transformer *m, const float *said, const int32_t 
     for (int o = 0; o < ORDERS; o++) qkv__tensor_data(m->ngram_weights)[o] = (float)w[o];
 }
 
-qkv_tensor *qkv__ngrams_add(const qkv_transformer *m, qkv_tensor *logits, const qkv__sources *x, const int32_t *classes)
+qkv_tensor *qkv__ngrams_add(const qkv__transformer *m, qkv_tensor *logits, const qkv_tokens *x, const int32_t *classes)
 {
     if (!logits || !m->o.ngrams) return logits;
     qkv_tape *t = logits->tape;

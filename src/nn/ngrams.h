@@ -16,29 +16,29 @@
 #include "layer.h"
 
 /* The counts, the totals and the weights, for options with ngrams. */
-void qkv__ngrams_make(qkv_params *p, qkv_transformer *m);
+void qkv__ngrams_make(qkv_params *p, qkv__transformer *m);
 
 /* Why a model with these options has no such counts; NULL: it can have them, or needs none. */
 const char *qkv__ngrams_check(const qkv_config *o);
 
 /* logits (rows, classes) with that added; logits itself without ngrams. classes: the class of each row, to leave it out of the counts
  * on a tape that trains; NULL: the texts were not counted. */
-qkv_tensor *qkv__ngrams_add(const qkv_transformer *m, qkv_tensor *logits, const qkv__sources *x, const int32_t *classes);
+qkv_tensor *qkv__ngrams_add(const qkv__transformer *m, qkv_tensor *logits, const qkv_tokens *x, const int32_t *classes);
 
 /* Clears the counts, counts a text of a class, and computes the totals after the last text. overlap: the share of texts that are
  * parts of others, kept in the totals. MEMORY. */
-void qkv__ngrams_clear(const qkv_transformer *m);
-qkv_status qkv__ngrams_count(const qkv_transformer *m, const int32_t *ids, int64_t n, int32_t class_id);
-void qkv__ngrams_finish(const qkv_transformer *m, double overlap);
+void qkv__ngrams_clear(const qkv__transformer *m);
+qkv_status qkv__ngrams_count(const qkv__transformer *m, const int32_t *ids, int64_t n, int32_t class_id);
+void qkv__ngrams_finish(const qkv__transformer *m, double overlap);
 
 /* Writes the two sums of one text for each class, without their weights, to `to` (classes, 2). own: the class of a counted text, to
  * leave it out of the counts; -1: it is not in them. MEMORY. */
-qkv_status qkv__ngrams_judge(const qkv_transformer *m, const int32_t *ids, int64_t n, int32_t own, float *to);
+qkv_status qkv__ngrams_judge(const qkv__transformer *m, const int32_t *ids, int64_t n, int32_t own, float *to);
 
 /* Sets the weights to those that fit n texts best. said: their sums, (n, classes, 2). */
-void qkv__ngrams_fit(const qkv_transformer *m, const float *said, const int32_t *classes, int64_t n);
+void qkv__ngrams_fit(const qkv__transformer *m, const float *said, const int32_t *classes, int64_t n);
 
 /* The share of texts that are parts of others; 0 without ngrams. */
-float qkv__ngrams_overlap(const qkv_transformer *m);
+float qkv__ngrams_overlap(const qkv__transformer *m);
 
 #endif

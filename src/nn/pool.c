@@ -37,7 +37,7 @@ static qkv_tensor *pool_by_attention(qkv_tensor *hidden, const int32_t *lengths,
     return qkv_reshape(qkv_attention(q, hidden, hidden, (qkv_mask){ .key_lengths = lengths }), QKV_SHAPE(batch, dim));
 }
 
-qkv_tensor *qkv_transformer_pool(const qkv_transformer *m, qkv_tensor *hidden, const int32_t *lengths, qkv_pooling how)
+qkv_tensor *qkv__transformer_pool(const qkv__transformer *m, qkv_tensor *hidden, const int32_t *lengths, qkv_pooling how)
 {
     if (!m || !hidden) return NULL;
     qkv_tape *t = hidden->tape;
@@ -51,7 +51,7 @@ qkv_tensor *qkv_transformer_pool(const qkv_transformer *m, qkv_tensor *hidden, c
     return pool_by_attention(hidden, lengths, m->pool_query);
 }
 
-static qkv_tensor *densely(const qkv_transformer *m, qkv_tensor *pooled)
+static qkv_tensor *densely(const qkv__transformer *m, qkv_tensor *pooled)
 {
     if (m->o.pooler == QKV_POOLER_NONE) return pooled;
     if (m->o.pooler == QKV_POOLER_HEAD) return qkv__head_forward(m, pooled);
@@ -60,16 +60,16 @@ static qkv_tensor *densely(const qkv_transformer *m, qkv_tensor *pooled)
     return m->o.pooler == QKV_POOLER_TANH ? qkv_tanh(x) : qkv_relu(x);
 }
 
-qkv_tensor *qkv_transformer_classify(const qkv_transformer *m, qkv_tensor *hidden, const int32_t *lengths)
+qkv_tensor *qkv__transformer_classify(const qkv__transformer *m, qkv_tensor *hidden, const int32_t *lengths)
 {
     if (!m || !hidden) return NULL;
     if (!m->o.classes || m->o.classes_of)
         return qkv__error(hidden->tape, QKV_USAGE, "classify: the model has no classifier of texts");
-    qkv_tensor *pooled = densely(m, qkv_transformer_pool(m, hidden, lengths, m->o.pooling));
+    qkv_tensor *pooled = densely(m, qkv__transformer_pool(m, hidden, lengths, m->o.pooling));
     return qkv_linear_forward(&m->classifier, qkv_dropout(pooled, m->o.dropout));
 }
 
-qkv_tensor *qkv_transformer_tag(const qkv_transformer *m, qkv_tensor *hidden)
+qkv_tensor *qkv__transformer_tag(const qkv__transformer *m, qkv_tensor *hidden)
 {
     if (!m || !hidden) return NULL;
     if (!m->o.classes || !m->o.classes_of)

@@ -36,7 +36,7 @@ qkv_tensor *qkv__relative_bias(qkv_tape *t, qkv_tensor *table, int64_t n, int64_
     return rows ? qkv_permute(rows, (int[]){ 1, 0 }) : NULL;
 }
 
-void qkv__set_relative(const qkv_transformer *m, qkv_tape *t, qkv__pass *pass)
+void qkv__set_relative(const qkv__transformer *m, qkv_tape *t, qkv__pass *pass)
 {
     qkv_tensor *table = m->stacks[pass->stack].layers[pass->layer].relative;
     if (pass->relative && !m->o.layer_relative) return; /* all have the same */

@@ -109,7 +109,7 @@ static bool check_transformer_options(qkv_params *p, const qkv_config *o)
 int64_t qkv__embed_width(const qkv_config *o) { return o->embed_dim ? o->embed_dim : o->dim; }
 
 /* The tables, and what becomes of their sum. */
-static void make_embeddings(qkv_params *p, qkv_transformer *m, int which)
+static void make_embeddings(qkv_params *p, qkv__transformer *m, int which)
 {
     const qkv_config *o = &m->o;
     qkv__stack *s = &m->stacks[which];
@@ -142,7 +142,7 @@ static bool make_layer(qkv_params *p, const qkv_config *o, int which, int i, qkv
     return true;
 }
 
-static bool make_stack(qkv_params *p, qkv_transformer *m, int which)
+static bool make_stack(qkv_params *p, qkv__transformer *m, int which)
 {
     const qkv_config *o = &m->o;
     qkv__stack *s = &m->stacks[which];
@@ -164,7 +164,7 @@ static bool make_stack(qkv_params *p, qkv_transformer *m, int which)
 
 static int64_t output_size(const qkv_config *o) { return o->target_vocabulary ? o->target_vocabulary : o->vocabulary; }
 
-static void make_output(qkv_params *p, qkv_transformer *m)
+static void make_output(qkv_params *p, qkv__transformer *m)
 {
     const qkv_config *o = &m->o;
     int64_t size = output_size(o), width = o->head ? qkv__embed_width(o) : o->dim;
@@ -178,7 +178,7 @@ static void make_output(qkv_params *p, qkv_transformer *m)
 }
 
 /* Beside counts of words the classifier starts at 0: what it says by chance would drown them where training is short. */
-static void make_classifier(qkv_params *p, qkv_transformer *m)
+static void make_classifier(qkv_params *p, qkv__transformer *m)
 {
     const qkv_config *o = &m->o;
     qkv_linear *c = &m->classifier;
@@ -217,7 +217,7 @@ int64_t qkv__rotary_pairs(const qkv_config *o)
     return (o->rotary_width ? o->rotary_width : o->d_k ? o->d_k : o->dim / o->heads) / 2;
 }
 
-bool qkv__set_divisors(qkv_params *p, qkv_transformer *m, const float *divisors)
+bool qkv__set_divisors(qkv_params *p, qkv__transformer *m, const float *divisors)
 {
     int64_t half = qkv__rotary_pairs(&m->o);
     float *all = qkv__params_keep(p, 3 * sizeof *all * (size_t)half), *to = all ? all + 2 * half : NULL;
@@ -230,7 +230,7 @@ bool qkv__set_divisors(qkv_params *p, qkv_transformer *m, const float *divisors)
     return true;
 }
 
-static void scale_frequencies(qkv_params *p, qkv_transformer *m)
+static void scale_frequencies(qkv_params *p, qkv__transformer *m)
 {
     const qkv_config *o = &m->o;
     int64_t half = qkv__rotary_pairs(o);
@@ -243,12 +243,12 @@ static void scale_frequencies(qkv_params *p, qkv_transformer *m)
     m->frequencies = to;
 }
 
-qkv_transformer *qkv_transformer_new(qkv_params *p, const qkv_config *given)
+qkv__transformer *qkv__transformer_new(qkv_params *p, const qkv_config *given)
 {
     qkv_config own, *opts = &own;
     if (QKV__READ_OPTIONS(opts, no_head_bias, given, "transformer")) return qkv__params_error_below(p), NULL;
     if (!p || !given || !check_transformer_options(p, opts)) return NULL;
-    qkv_transformer *m = qkv__params_keep(p, sizeof *m);
+    qkv__transformer *m = qkv__params_keep(p, sizeof *m);
     if (!m) return NULL;
     m->o = *opts;
     if (!make_stack(p, m, ENCODER) || !make_stack(p, m, DECODER)) return NULL;
@@ -261,7 +261,7 @@ qkv_transformer *qkv_transformer_new(qkv_params *p, const qkv_config *given)
     return qkv_params_status(p) ? NULL : m;
 }
 
-const qkv_config *qkv_transformer_options(const qkv_transformer *m) { return m ? &m->o : NULL; }
+const qkv_config *qkv__transformer_config(const qkv__transformer *m) { return m ? &m->o : NULL; }
 
 /* ---- presets ---- */
 
@@ -294,16 +294,11 @@ qkv_status qkv_config_preset(const char *name, int64_t vocabulary, qkv_config *o
                      name ? name : "");
 }
 
-int64_t qkv_transformer_max_positions(const qkv_config *opts)
-{
-    qkv_config own, *o = &own;
-    if (!opts || QKV__READ_OPTIONS(o, no_head_bias, opts, "transformer")) return 0;
-    return o->positions == QKV_POSITION_LEARNED ? o->max_positions : 0;
-}
+int64_t qkv__max_positions(const qkv_config *o) { return o->positions == QKV_POSITION_LEARNED ? o->max_positions : 0; }
 
 /* ---- forward ---- */
 
-void qkv__set_rotary(const qkv_transformer *m, const int32_t *positions, qkv__pass *pass)
+void qkv__set_rotary(const qkv__transformer *m, const int32_t *positions, qkv__pass *pass)
 {
     const qkv_config *o = &m->o;
     qkv_rope_opts *turns = pass->turns;
@@ -337,21 +332,21 @@ static qkv_tensor *add_positions(const qkv_config *o, const qkv__stack *s, qkv_t
 }
 
 /* Section 3.4 of the paper: embedding times sqrt(dim). */
-static qkv_tensor *embed_ids(const qkv_transformer *m, int which, qkv_tape *t, const int32_t *ids, int64_t batch,
+static qkv_tensor *embed_ids(const qkv__transformer *m, int which, qkv_tape *t, const int32_t *ids, int64_t batch,
                              int64_t length)
 {
     qkv_tensor *x = qkv_embedding_forward(&m->stacks[which].embed, t, ids, batch, length);
     return m->o.unscaled ? x : qkv_scale(x, sqrtf((float)m->o.dim));
 }
 
-qkv_tensor *qkv__token_embeddings(const qkv_transformer *m, int which, qkv_tape *t, const int32_t *ids, int64_t n)
+qkv_tensor *qkv__token_embeddings(const qkv__transformer *m, int which, qkv_tape *t, const int32_t *ids, int64_t n)
 {
     return embed_ids(m, which, t, ids, 1, n);
 }
 
 /* What goes into the first layer: x, plus the types' vectors (types NULL: those of type 0), plus the positions, the norm, then
  * dropout. */
-static qkv_tensor *place_tokens(const qkv_transformer *m, const qkv__stack *s, qkv_tensor *x, const qkv__pass *pass)
+static qkv_tensor *place_tokens(const qkv__transformer *m, const qkv__stack *s, qkv_tensor *x, const qkv__pass *pass)
 {
     static const int32_t zero[1] = { 0 };
     const qkv_config *o = &m->o;
@@ -376,7 +371,7 @@ static void hide_keys(qkv_tape *t, int64_t length, qkv__pass *pass)
 }
 
 /* What a forward of (batch, length) tokens has beside them. False with the error on the tape. */
-static bool start_pass(const qkv_transformer *m, int which, qkv_tape *t, int64_t batch, int64_t length, qkv__pass *pass)
+static bool start_pass(const qkv__transformer *m, int which, qkv_tape *t, int64_t batch, int64_t length, qkv__pass *pass)
 {
     if (!t || !m || qkv_tape_status(t)) return false;
     const qkv__stack *s = &m->stacks[which];
@@ -390,13 +385,13 @@ static bool start_pass(const qkv_transformer *m, int which, qkv_tape *t, int64_t
     return !qkv_tape_status(t);
 }
 
-qkv_tensor *qkv__final_norm(const qkv_transformer *m, int which, qkv_tensor *x)
+qkv_tensor *qkv__final_norm(const qkv__transformer *m, int which, qkv_tensor *x)
 {
     return m->o.pre_norm ? qkv_norm_forward(&m->stacks[which].final_norm, x) : x;
 }
 
 /* x, the tokens' embeddings, through the layers; one that is off computes, so that its attention can be seen. */
-static qkv_tensor *run_layers(const qkv_transformer *m, int which, qkv_tensor *x, qkv__pass *pass)
+static qkv_tensor *run_layers(const qkv__transformer *m, int which, qkv_tensor *x, qkv__pass *pass)
 {
     const qkv__stack *s = &m->stacks[which];
     x = place_tokens(m, s, x, pass);
@@ -411,22 +406,21 @@ static qkv_tensor *run_layers(const qkv_transformer *m, int which, qkv_tensor *x
     return x;
 }
 
-static qkv_tensor *run_stack(const qkv_transformer *m, int which, qkv_tape *t, const int32_t *ids, int64_t batch,
-                             int64_t length, qkv__pass *pass)
+static qkv_tensor *run_stack(const qkv__transformer *m, int which, qkv_tape *t, const qkv_tokens *x, qkv__pass *pass)
 {
     if (m) pass->touches = m->touches;
-    return start_pass(m, which, t, batch, length, pass) ? run_layers(m, which, embed_ids(m, which, t, ids, batch, length), pass)
-                                                        : NULL;
+    if (!start_pass(m, which, t, x->rows, x->length, pass)) return NULL;
+    return run_layers(m, which, embed_ids(m, which, t, x->ids, x->rows, x->length), pass);
 }
 
-qkv_tensor *qkv__run_embedded(const qkv_transformer *m, int which, qkv_tensor *embedded, qkv_tensor *memory)
+qkv_tensor *qkv__run_embedded(const qkv__transformer *m, int which, qkv_tensor *embedded, qkv_tensor *memory)
 {
     if (!embedded) return NULL;
     qkv__pass pass = { .touches = m->touches, .self = { .causal = which == DECODER }, .memory = memory };
     return start_pass(m, which, embedded->tape, 1, embedded->shape[1], &pass) ? run_layers(m, which, embedded, &pass) : NULL;
 }
 
-qkv_tensor *qkv__run_layer(const qkv_transformer *m, int which, int layer, qkv_tensor *x, qkv_tensor *memory,
+qkv_tensor *qkv__run_layer(const qkv__transformer *m, int which, int layer, qkv_tensor *x, qkv_tensor *memory,
                            qkv__touches touches, const qkv__trail *trail)
 {
     if (!x) return NULL;
@@ -440,9 +434,9 @@ qkv_tensor *qkv__run_layer(const qkv_transformer *m, int which, int layer, qkv_t
 
 /* ---- rows of different lengths ---- */
 
-static int64_t real_tokens(const qkv__sources *x, int64_t row) { return x->lengths ? x->lengths[row] : x->length; }
+static int64_t real_tokens(const qkv_tokens *x, int64_t row) { return x->lengths ? x->lengths[row] : x->length; }
 
-static bool measure_rows(qkv_tape *t, const qkv__sources *x, qkv__ragged *r)
+static bool measure_rows(qkv_tape *t, const qkv_tokens *x, qkv__ragged *r)
 {
     *r = (qkv__ragged){ .n = x->rows, .lengths = qkv__save(t, sizeof *r->lengths * (size_t)x->rows) };
     for (int64_t i = 0; r->lengths && i < x->rows; i++) {
@@ -455,7 +449,7 @@ static bool measure_rows(qkv_tape *t, const qkv__sources *x, qkv__ragged *r)
 }
 
 /* The real ones of (rows, length) numbers, one row after the other; NULL for NULL. */
-static const int32_t *without_padding(qkv_tape *t, const int32_t *from, const qkv__sources *x, const qkv__ragged *r)
+static const int32_t *without_padding(qkv_tape *t, const int32_t *from, const qkv_tokens *x, const qkv__ragged *r)
 {
     int32_t *all = from ? qkv__save(t, sizeof *all * (size_t)r->tokens) : NULL, *to = all;
     for (int64_t i = 0; all && i < r->n; to += r->lengths[i++])
@@ -465,10 +459,9 @@ static const int32_t *without_padding(qkv_tape *t, const int32_t *from, const qk
 
 /* The same as rows with padding, the tokens of all rows one after the other: what can be changed in attention is written for
  * such rows. */
-static qkv_tensor *encode_touched(const qkv_transformer *m, qkv_tape *t, const qkv__sources *x, const qkv__ragged *r)
+static qkv_tensor *encode_touched(const qkv__transformer *m, qkv_tape *t, const qkv_tokens *x, const qkv__ragged *r)
 {
-    qkv_tensor *y = run_stack(m, ENCODER, t, x->ids, x->rows, x->length,
-                              &(qkv__pass){ .self = { .key_lengths = x->lengths }, .types = x->types });
+    qkv_tensor *y = qkv__transformer_encode(m, t, x);
     int32_t *places = qkv__save(t, sizeof *places * (size_t)r->tokens), *to = places;
     for (int64_t i = 0; places && i < r->n; i++)
         for (int64_t k = 0; k < r->lengths[i]; k++) *to++ = (int32_t)(i * x->length + k);
@@ -476,7 +469,7 @@ static qkv_tensor *encode_touched(const qkv_transformer *m, qkv_tape *t, const q
     return places ? qkv_gather(t, y, places, 2, (int64_t[]){ r->tokens, 1 }) : NULL;
 }
 
-qkv_tensor *qkv__transformer_encode(const qkv_transformer *m, qkv_tape *t, qkv_tape *layer_tape, const qkv__sources *x)
+qkv_tensor *qkv__encode_rows(const qkv__transformer *m, qkv_tape *t, qkv_tape *layer_tape, const qkv_tokens *x)
 {
     qkv__ragged r;
     if (qkv_tape_status(t) || !measure_rows(t, x, &r)) return NULL;
@@ -484,10 +477,11 @@ qkv_tensor *qkv__transformer_encode(const qkv_transformer *m, qkv_tape *t, qkv_t
     for (int64_t i = 0, at = 0; i < r.n; i++)
         for (int64_t k = 0; k < r.lengths[i]; k++) r.positions[at++] = (int32_t)k;
     qkv__pass pass = { .layer_tape = layer_tape, .types = without_padding(t, x->types, x, &r), .ragged = &r };
-    return run_stack(m, ENCODER, t, without_padding(t, x->ids, x, &r), r.tokens, 1, &pass);
+    const qkv_tokens flat = { .ids = without_padding(t, x->ids, x, &r), .rows = r.tokens, .length = 1 };
+    return run_stack(m, ENCODER, t, &flat, &pass);
 }
 
-qkv_tensor *qkv__pad_rows(qkv_tensor *tokens, const qkv__sources *x)
+qkv_tensor *qkv__pad_rows(qkv_tensor *tokens, const qkv_tokens *x)
 {
     if (!tokens) return NULL;
     int64_t dim = qkv__last(tokens), shape[3] = { x->rows, x->length, dim };
@@ -501,37 +495,30 @@ qkv_tensor *qkv__pad_rows(qkv_tensor *tokens, const qkv__sources *x)
 
 /* ---- whole sequences ---- */
 
-qkv_tensor *qkv_transformer_encode(const qkv_transformer *m, qkv_tape *t, const int32_t *ids, int64_t batch, int64_t length,
-                                   const int32_t *lengths)
+qkv_tensor *qkv__transformer_encode(const qkv__transformer *m, qkv_tape *t, const qkv_tokens *x)
 {
-    return run_stack(m, ENCODER, t, ids, batch, length, &(qkv__pass){ .self = { .key_lengths = lengths } });
+    if (t && m && x->types && !m->o.token_types) return qkv__error(t, QKV_USAGE, "transformer: its tokens have no types");
+    return run_stack(m, ENCODER, t, x, &(qkv__pass){ .self = { .key_lengths = x->lengths }, .types = x->types });
 }
 
-qkv_tensor *qkv_transformer_encode_typed(const qkv_transformer *m, qkv_tape *t, const int32_t *ids, const int32_t *types,
-                                         int64_t batch, int64_t length, const int32_t *lengths)
-{
-    if (t && m && types && !m->o.token_types) return qkv__error(t, QKV_USAGE, "transformer: its tokens have no types");
-    return run_stack(m, ENCODER, t, ids, batch, length, &(qkv__pass){ .self = { .key_lengths = lengths }, .types = types });
-}
-
-qkv_tensor *qkv_transformer_decode(const qkv_transformer *m, qkv_tape *t, const int32_t *ids, int64_t batch, int64_t length,
-                                   const int32_t *lengths, qkv_tensor *memory, const int32_t *memory_lengths)
+qkv_tensor *qkv__transformer_decode(const qkv__transformer *m, qkv_tape *t, const qkv_tokens *x, qkv_tensor *memory,
+                                    const int32_t *memory_lengths)
 {
     if (t && m && !qkv_tape_status(t) && !memory != !m->stacks[ENCODER].n)
         return qkv__error(t, QKV_USAGE, "transformer: a decoder %s",
                           memory ? "alone reads no memory" : "with an encoder needs its memory");
-    return run_stack(m, DECODER, t, ids, batch, length,
-                     &(qkv__pass){ .self = { .causal = 1, .key_lengths = lengths },
+    return run_stack(m, DECODER, t, x,
+                     &(qkv__pass){ .self = { .causal = 1, .key_lengths = x->lengths },
                                    .memory = memory,
                                    .cross = { .key_lengths = memory_lengths } });
 }
 
-qkv_tensor *qkv__head_forward(const qkv_transformer *m, qkv_tensor *x)
+qkv_tensor *qkv__head_forward(const qkv__transformer *m, qkv_tensor *x)
 {
     return qkv_norm_forward(&m->head_norm, qkv__activate(m->o.activation, qkv_linear_forward(&m->head, x)));
 }
 
-qkv_tensor *qkv__transformer_logits(const qkv_transformer *m, qkv_tensor *hidden, const qkv_linear *output)
+qkv_tensor *qkv__output_logits(const qkv__transformer *m, qkv_tensor *hidden, const qkv_linear *output)
 {
     float cap = m->o.logit_cap;
     if (m->o.scaled_output) hidden = qkv_scale(hidden, 1 / sqrtf((float)m->o.dim));
@@ -539,7 +526,7 @@ qkv_tensor *qkv__transformer_logits(const qkv_transformer *m, qkv_tensor *hidden
     return cap > 0 ? qkv_scale(qkv_tanh(qkv_scale(logits, 1 / cap)), cap) : logits;
 }
 
-qkv_tensor *qkv_transformer_logits(const qkv_transformer *m, qkv_tensor *hidden)
+qkv_tensor *qkv__transformer_logits(const qkv__transformer *m, qkv_tensor *hidden)
 {
-    return m && hidden ? qkv__transformer_logits(m, hidden, &m->output) : NULL;
+    return m && hidden ? qkv__output_logits(m, hidden, &m->output) : NULL;
 }

@@ -4,6 +4,7 @@
 #include "../base/options.h"
 #include "../base/size.h"
 #include "../base/out.h"
+#include "../model/model.h"
 
 #include <math.h>
 #include <string.h>
@@ -27,10 +28,10 @@ typedef struct answering {
 
 /* ---- the model ---- */
 
-static qkv_tensor *end_scores(const qkv_model *m, qkv_tensor *hidden, const qkv__sources *x, const void *data)
+static qkv_tensor *end_scores(const qkv_model *m, qkv_tensor *hidden, const qkv_tokens *x, const void *data)
 {
     (void)x, (void)data;
-    return qkv_transformer_tag(qkv_model_transformer(m), hidden);
+    return qkv__transformer_tag(qkv__model_transformer(m), hidden);
 }
 
 /* The question and a stretch of the context, side by side. */

@@ -10,6 +10,7 @@
 #include "../base/buffer.h"
 #include "chat_format.h"
 #include "generate.h"
+#include "../model/model.h"
 
 #include <string.h>
 
@@ -70,12 +71,12 @@ static qkv_status read_tools(qkv_chat *c)
 
 static qkv_status begin_chat(qkv_chat *c, const qkv_model *m)
 {
-    const qkv_config *t = qkv_transformer_options(qkv_model_transformer(m));
+    const qkv_config *t = qkv__model_config(m);
     if (!t || t->encoder_layers || !t->decoder_layers)
         return qkv__fail(QKV_USAGE, "chat: the model must be a language model: a decoder alone");
     if (!qkv_model_tokenizer(m, QKV_SIDE_TARGET)) return qkv__refuse_without_tokenizer(m, "chat");
     if (c->o.context < 0) return qkv__fail(QKV_USAGE, "chat: a context of %lld tokens", (long long)c->o.context);
-    const int64_t positions = qkv_transformer_max_positions(t), said = qkv_model_get_info(m)->context;
+    const int64_t positions = qkv__max_positions(t), said = qkv_model_get_info(m)->context;
     const int64_t most = positions && (!said || positions < said) ? positions : said;
     if (most && c->o.context > most)
         return qkv__fail(QKV_LIMIT, "chat: a context of %lld tokens: the model reads %lld", (long long)c->o.context,

@@ -7,12 +7,13 @@
 #include "../model/model_info.h"
 #include "../model/sentence.h"
 #include "../tensor/tape.h"
+#include "../model/model.h"
 
 #include <math.h>
 
-static qkv_tensor *pool(const qkv_model *m, qkv_tensor *hidden, const qkv__sources *x, const void *data)
+static qkv_tensor *pool(const qkv_model *m, qkv_tensor *hidden, const qkv_tokens *x, const void *data)
 {
-    return qkv_transformer_pool(qkv_model_transformer(m), hidden, x->lengths, *(const qkv_pooling *)data);
+    return qkv__transformer_pool(qkv__model_transformer(m), hidden, x->lengths, *(const qkv_pooling *)data);
 }
 
 /* ---- the modules of sentence-transformers ---- */
@@ -65,7 +66,7 @@ static const double *run_modules(const qkv__sentence *s, const float *x, int64_t
     return s->n_dense % 2 ? b : a;
 }
 
-static qkv_tensor *sentence_vectors(const qkv_model *m, qkv_tensor *hidden, const qkv__sources *x, const void *data)
+static qkv_tensor *sentence_vectors(const qkv_model *m, qkv_tensor *hidden, const qkv_tokens *x, const void *data)
 {
     (void)m;
     if (!hidden) return NULL;
@@ -102,7 +103,7 @@ static void resolve_embed_options(const qkv_model_info *info, qkv_embed_opts *o,
 
 qkv_status qkv_embed(const qkv_model *m, const qkv_texts *texts, const qkv_embed_opts *opts, qkv_matrix *out)
 {
-    const qkv_config *t = qkv_transformer_options(qkv_model_transformer(m));
+    const qkv_config *t = qkv__model_config(m);
     qkv_embed_opts o;
     qkv_encoder_opts reading;
     qkv_status status = QKV__READ_OPTIONS(&o, as_published, opts, "embed");
@@ -127,7 +128,7 @@ qkv_status qkv__embed_limits_of(const qkv_model *m, qkv__embed_limits *out)
     qkv_status status = qkv__reading_start(&r, &reading);
     out->room = r.room;
     out->around = r.f.single.before.n + r.f.single.after.n - !r.f.is_published;
-    out->width = s && qkv__sentence_is_more(s) ? s->width : qkv_transformer_options(qkv_model_transformer(m))->dim;
+    out->width = s && qkv__sentence_is_more(s) ? s->width : qkv__model_config(m)->dim;
     qkv__reading_free(&r);
     return status;
 }

@@ -9,6 +9,7 @@
 #include "../base/size.h"
 #include "../tensor/tape.h"
 #include "../base/buffer.h"
+#include "../model/model.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -188,12 +189,12 @@ static qkv_status choose_likeliest(job *j, const float *p, int64_t vocabulary, l
 /* The probabilities at every mask, (masks, vocabulary), which live as the session's results do; NULL with the error set. */
 static const float *run_model(job *j, qkv_session *s, int32_t *rows)
 {
-    const qkv_transformer *x = qkv_model_transformer(j->m);
+    const qkv__transformer *x = qkv__model_transformer(j->m);
     int64_t n = j->out->masks;
     for (int64_t k = 0; k < n; k++) rows[k] = (int32_t)(j->work->tokens[k] + j->f.single.before.n);
     if (qkv_session_encode(s, j->work->read.ids, 1, j->work->read.n, NULL)) return NULL;
     qkv_tensor *places = qkv_reshape(qkv_session_encoded(s), 2, (int64_t[]){ j->work->read.n, -1 });
-    return places ? qkv_tensor_data(qkv_softmax(qkv_transformer_logits(x, qkv_gather(places->tape, places, rows, 1, &n))))
+    return places ? qkv_tensor_data(qkv_softmax(qkv__transformer_logits(x, qkv_gather(places->tape, places, rows, 1, &n))))
                   : NULL;
 }
 

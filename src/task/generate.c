@@ -10,6 +10,7 @@
 #include "../model/special_tokens.h"
 #include "../decode/sample.h"
 #include "../decode/stream.h"
+#include "../model/model.h"
 
 #include <math.h>
 #include <string.h>
@@ -17,7 +18,7 @@
 enum { MOST_TOKENS = 1 << 20, DEFAULT_TOKENS = 128, MOST_TOP = 32, PROMPT_BLOCK = 512 };
 
 typedef struct generation {
-    const qkv_transformer *transformer;
+    const qkv__transformer *transformer;
     const qkv_config *t;
     const qkv_tokenizer *tokenizer;
     qkv__special_tokens f;
@@ -101,8 +102,8 @@ qkv_status qkv_sampling_defaults(const qkv_model *m, qkv_generate_opts *out)
 
 static qkv_status resolve_generate_options(generation *g, const qkv_model *m)
 {
-    g->transformer = qkv_model_transformer(m);
-    g->t = qkv_transformer_options(g->transformer);
+    g->transformer = qkv__model_transformer(m);
+    g->t = qkv__transformer_config(g->transformer);
     if (!g->t || g->t->encoder_layers || !g->t->decoder_layers)
         return qkv__fail(QKV_USAGE, "generate: the model must be a decoder alone, without an encoder");
     g->tokenizer = qkv_model_tokenizer(m, QKV_SIDE_TARGET);

@@ -7,6 +7,7 @@
 
 #include "../base/memory.h"
 #include "../base/size.h"
+#include "../model/model.h"
 
 #include <math.h>
 
@@ -65,7 +66,7 @@ static qkv_status measure_nll(const qkv_model *m, const qkv__reader *r, int64_t 
 qkv_status qkv__measure_shared(const qkv_model *m, const char *text, size_t length, int64_t context, int64_t stride,
                                qkv__deal *deal, qkv_nll *sum)
 {
-    const qkv_config *o = qkv_transformer_options(qkv_model_transformer(m));
+    const qkv_config *o = qkv__model_config(m);
     if (!stride) stride = context;
     if (!o || o->encoder_layers || !sum || (length && !text))
         return qkv__fail(QKV_USAGE, "perplexity: a decoder alone, a text and a place for the result are needed");
@@ -73,7 +74,7 @@ qkv_status qkv__measure_shared(const qkv_model *m, const char *text, size_t leng
         return qkv__fail(QKV_USAGE, "perplexity: a context of at least 1 and a stride from 1 to it are needed");
     qkv__reader r = { 0 };
     qkv_status status = qkv__reader_document(&r, m, text, length);
-    int64_t positions = qkv_transformer_max_positions(o);
+    int64_t positions = qkv__max_positions(o);
     if (!status && r.n - 1 > positions) status = qkv__check_length(QKV_USAGE, "perplexity: a context of", context, positions);
     if (!status) status = measure_nll(m, &r, context, stride, deal, sum);
     qkv__reader_free(&r);

@@ -4,6 +4,7 @@
 #include "../base/options.h"
 #include "../base/size.h"
 #include "../base/out.h"
+#include "../model/model.h"
 
 #include <string.h>
 
@@ -22,10 +23,10 @@ typedef struct tagging {
 
 /* ---- the model ---- */
 
-static qkv_tensor *label_scores(const qkv_model *m, qkv_tensor *hidden, const qkv__sources *x, const void *data)
+static qkv_tensor *label_scores(const qkv_model *m, qkv_tensor *hidden, const qkv_tokens *x, const void *data)
 {
     (void)x, (void)data;
-    return qkv_softmax(qkv_transformer_tag(qkv_model_transformer(m), hidden));
+    return qkv_softmax(qkv__transformer_tag(qkv__model_transformer(m), hidden));
 }
 
 /* Windows of a long text share some ids at their ends, of which each takes those that it sees more around of. */
@@ -183,7 +184,7 @@ qkv_status qkv_tag(const qkv_model *m, const qkv_texts *texts, const qkv_encoder
     if (!work && !(work = out->work = qkv__alloc_zero(sizeof *work))) return QKV_MEMORY;
     qkv__arena_reset(&work->arena);
     tagging t = { .r = { .m = m, .head = label_scores, .is_of_tokens = true }, .out = out, .arena = &work->arena };
-    t.r.width = qkv_transformer_options(qkv_model_transformer(m))->classes;
+    t.r.width = qkv__model_config(m)->classes;
     qkv_status status = tag_texts(&t, texts, opts);
     qkv__reading_free(&t.r);
     if (status) *out = (qkv_tagged){ .work = work };

@@ -7,6 +7,7 @@
 #include "../base/options.h"
 #include "../base/pool.h"
 #include "../base/size.h"
+#include "../model/model.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -218,10 +219,9 @@ static qkv_status run_batch(void *work, void *memory, int64_t i, qkv_each_step e
     if (!status) status = fill_batch(r, own, w, rows, length);
     if (status) return status;
     const int32_t *lengths = own->ids + rows * length, *types = r->f.has_types ? lengths + rows : NULL;
-    const qkv__sources x = { .ids = own->ids, .types = types, .rows = rows, .length = length, .lengths = lengths };
+    const qkv_tokens x = { .ids = own->ids, .types = types, .rows = rows, .length = length, .lengths = lengths };
     qkv_tape_reset(own->tape);
-    qkv_tensor *hidden = qkv__pad_rows(qkv__transformer_encode(qkv_model_transformer(r->m), own->tape, own->layer_tape, &x),
-                                       &x);
+    qkv_tensor *hidden = qkv__pad_rows(qkv__encode_rows(qkv__model_transformer(r->m), own->tape, own->layer_tape, &x), &x);
     const float *result = qkv_tensor_data(r->head(r->m, hidden, &x, r->head_data));
     if (!result) return qkv_tape_status(own->tape);
     for (int64_t b = 0; b < rows && !status; b++)
@@ -319,7 +319,7 @@ qkv_status qkv__reading_start(qkv__reading *r, const qkv_encoder_opts *given)
 {
     qkv_encoder_opts own, *opts = &own;
     if (QKV__READ_OPTIONS(opts, each_step_data, given, "texts")) return QKV_USAGE;
-    const qkv_config *o = qkv_transformer_options(qkv_model_transformer(r->m));
+    const qkv_config *o = qkv__model_config(r->m);
     if (!o) return qkv__fail(QKV_USAGE, "texts: a model is needed");
     if (!o->encoder_layers) return qkv_model_check_ability(r->m, QKV_CAN_EMBED);
     qkv_status status = qkv__special_tokens_needed(r->m, &r->f);

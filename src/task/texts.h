@@ -12,7 +12,7 @@
 
 /* From the encoder's hidden states (rows, length, dim) of x, whose lengths are there, to (rows, width), or for each token to (rows,
  * length, width). */
-typedef qkv_tensor *qkv__head(const qkv_model *m, qkv_tensor *hidden, const qkv__sources *x, const void *data);
+typedef qkv_tensor *qkv__head(const qkv_model *m, qkv_tensor *hidden, const qkv_tokens *x, const void *data);
 
 /* A stretch of ids, which a batch gives what is before and after. */
 typedef struct qkv__window {

@@ -11,6 +11,7 @@
 #include "../decode/batches.h"
 #include "translate.h"
 #include "../decode/search.h"
+#include "../model/model.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -142,7 +143,7 @@ qkv_status qkv__refuse_source(const qkv_translations *t, int64_t i, const char *
 
 static qkv_status resolve_translate_options(job *j, const qkv_translate_opts *o)
 {
-    const qkv_config *t = qkv_transformer_options(qkv_model_transformer(j->m));
+    const qkv_config *t = qkv__model_config(j->m);
     if (!t || !t->encoder_layers || !t->decoder_layers)
         return qkv__fail(QKV_USAGE, "translate: the model needs an encoder and a decoder");
     if (!(qkv_model_get_info(j->m)->can & QKV_CAN_TRANSLATE))

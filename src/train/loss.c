@@ -6,6 +6,7 @@
 #include "../model/classes.h"
 #include "../nn/ngrams.h"
 #include "../tensor/tape.h"
+#include "../model/model.h"
 
 #include <string.h>
 
@@ -18,12 +19,14 @@ static const uint64_t NEXT = 0x6e657874, MASKED = 0x6d61736b, CLASS = 0x636c6173
 static qkv_tensor *translation_loss(const qkv_loss *l, const qkv_model *m, qkv_tape *t, const qkv_batch *b, float smoothing)
 {
     (void)l;
-    const qkv_transformer *x = qkv_model_transformer(m);
-    qkv_tensor *memory = qkv_transformer_encode(x, t, b->source, b->rows, b->source_length, b->source_lengths);
-    qkv_tensor *hidden = qkv_transformer_decode(x, t, b->target, b->rows, b->target_length, b->target_lengths, memory,
-                                                b->source_lengths);
+    const qkv__transformer *x = qkv__model_transformer(m);
+    qkv_tensor *memory = qkv__transformer_encode(
+        x, t, &(qkv_tokens){ .ids = b->source, .rows = b->rows, .length = b->source_length, .lengths = b->source_lengths });
+    qkv_tensor *hidden = qkv__transformer_decode(
+        x, t, &(qkv_tokens){ .ids = b->target, .rows = b->rows, .length = b->target_length, .lengths = b->target_lengths },
+        memory, b->source_lengths);
     const qkv_cross_entropy_opts opts = { .smoothing = smoothing, .ignore = QKV_IGNORED, .has_ignore = 1 };
-    return qkv_cross_entropy_with(qkv_transformer_logits(x, hidden), b->labels, &opts);
+    return qkv_cross_entropy_with(qkv__transformer_logits(x, hidden), b->labels, &opts);
 }
 
 qkv_loss qkv_loss_seq2seq(void) { return (qkv_loss){ .compute = translation_loss }; }
@@ -33,10 +36,12 @@ qkv_loss qkv_loss_seq2seq(void) { return (qkv_loss){ .compute = translation_loss
 static qkv_tensor *next_token_loss(const qkv_loss *l, const qkv_model *m, qkv_tape *t, const qkv_batch *b, float smoothing)
 {
     (void)l;
-    const qkv_transformer *x = qkv_model_transformer(m);
-    qkv_tensor *hidden = qkv_transformer_decode(x, t, b->target, b->rows, b->target_length, b->target_lengths, NULL, NULL);
+    const qkv__transformer *x = qkv__model_transformer(m);
+    qkv_tensor *hidden = qkv__transformer_decode(
+        x, t, &(qkv_tokens){ .ids = b->target, .rows = b->rows, .length = b->target_length, .lengths = b->target_lengths },
+        NULL, NULL);
     const qkv_cross_entropy_opts opts = { .smoothing = smoothing, .ignore = QKV_IGNORED, .has_ignore = 1 };
-    return qkv_cross_entropy_with(qkv_transformer_logits(x, hidden), b->labels, &opts);
+    return qkv_cross_entropy_with(qkv__transformer_logits(x, hidden), b->labels, &opts);
 }
 
 qkv_loss qkv_loss_language_model(void) { return (qkv_loss){ .compute = next_token_loss, .id = NEXT }; }
@@ -82,15 +87,16 @@ static qkv_status choose_masked(const qkv_loss *l, qkv_batch *b, uint64_t seed, 
 static qkv_tensor *masked_loss(const qkv_loss *l, const qkv_model *m, qkv_tape *t, const qkv_batch *b, float smoothing)
 {
     (void)l;
-    const qkv_transformer *x = qkv_model_transformer(m);
+    const qkv__transformer *x = qkv__model_transformer(m);
     int64_t all = b->rows * b->source_length, n = 0;
     int32_t *places = qkv__save(t, 2 * sizeof *places * (size_t)b->tokens), *labels = places + b->tokens;
     if (!places) return NULL;
     for (int64_t i = 0; i < all; i++)
         if (b->labels[i] != QKV_IGNORED) places[n] = (int32_t)i, labels[n++] = b->labels[i];
-    qkv_tensor *hidden = qkv_transformer_encode(x, t, b->source, b->rows, b->source_length, b->source_lengths);
+    qkv_tensor *hidden = qkv__transformer_encode(
+        x, t, &(qkv_tokens){ .ids = b->source, .rows = b->rows, .length = b->source_length, .lengths = b->source_lengths });
     qkv_tensor *rows = qkv_reshape(hidden, 2, (int64_t[]){ all, -1 });
-    qkv_tensor *logits = qkv_transformer_logits(x, qkv_gather(t, rows, places, 1, &n));
+    qkv_tensor *logits = qkv__transformer_logits(x, qkv_gather(t, rows, places, 1, &n));
     return qkv_cross_entropy_with(logits, labels, &(qkv_cross_entropy_opts){ .smoothing = smoothing });
 }
 
@@ -151,11 +157,11 @@ static qkv_tensor *class_loss(const qkv_loss *l, const qkv_model *m, qkv_tape *t
 {
     double sum;
     int32_t *classes = qkv__save(t, sizeof *classes * (size_t)b->rows);
-    const qkv_transformer *x = qkv_model_transformer(m);
-    const float *weights = row_weights(l->data, qkv_transformer_options(x)->classes, t, b, &sum);
+    const qkv__transformer *x = qkv__model_transformer(m);
+    const float *weights = row_weights(l->data, qkv__transformer_config(x)->classes, t, b, &sum);
     if (!classes || !weights) return NULL;
     for (int64_t i = 0; i < b->rows; i++) classes[i] = class_of(b, i);
-    qkv__sources s;
+    qkv_tokens s;
     qkv_tensor *attention = qkv__batch_logits(m, t, b, &s), *logits = qkv__ngrams_add(x, attention, &s, classes);
     const qkv_cross_entropy_opts opts = { .smoothing = smoothing, .weights = weights };
     qkv_tensor *loss = qkv_cross_entropy_with(logits, classes, &opts);
@@ -182,7 +188,7 @@ static const int32_t *target_of(const qkv_batch *b, int64_t row) { return b->lab
 static qkv_tensor *labels_loss(const qkv_loss *l, const qkv_model *m, qkv_tape *t, const qkv_batch *b, float smoothing)
 {
     (void)l;
-    int64_t labels = qkv_transformer_options(qkv_model_transformer(m))->classes;
+    int64_t labels = qkv__model_config(m)->classes;
     if (labels < 1 || b->target_length <= (labels - 1) / QKV__LABEL_BITS)
         return qkv__error(t, QKV_USAGE, "classify: the texts are not of kind QKV_EXAMPLE_LABELS of qkv_dataset_add()");
     float *wanted = qkv__save(t, sizeof *wanted * (size_t)(b->rows * labels));

@@ -11,6 +11,7 @@
 #include "../base/size.h"
 #include "../dist/dist.h"
 #include "../nn/params.h"
+#include "../model/model.h"
 
 #include <stdbool.h>
 #include <string.h>
@@ -87,7 +88,7 @@ static qkv_trainer *make_trial(qkv_model *m, const qkv_dataset *pairs, const qkv
 static qkv_status try_updates(qkv_model *m, const qkv_dataset *pairs, const qkv_train_opts *o, qkv_run_plan *out,
                               bool *is_stopped)
 {
-    qkv_params *p = qkv_model_params(m);
+    qkv_params *p = qkv__model_params(m);
     qkv_trainer *t = make_trial(m, pairs, o);
     if (!t) return qkv_error_status();
     size_t bytes = sizeof(float) * (size_t)qkv__params_block(p);

@@ -18,6 +18,7 @@
 #include "../tensor/tape.h"
 #include "../data/pairs.h"
 #include "../nn/params.h"
+#include "../model/model.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -64,7 +65,7 @@ qkv_status qkv__make_batch(const qkv_loss *o, const qkv_loader *e, int64_t i, in
 
 static qkv_status check_trainer_options(const qkv_model *m, const qkv_dataset *pairs, const qkv_trainer_opts *o)
 {
-    const qkv_config *t = qkv_transformer_options(qkv_model_transformer(m));
+    const qkv_config *t = qkv__model_config(m);
     if (!t || !o) return qkv__fail(QKV_USAGE, "training needs a model and options");
     if (!o->loss && (!t->encoder_layers || !t->decoder_layers))
         return qkv__fail(QKV_USAGE, "training on pairs needs an encoder and a decoder");
@@ -139,7 +140,7 @@ static bool has_text_of_rank_0(const qkv_trainer *t) { return qkv_dist_rank() &&
 static qkv_status join_ranks(qkv_trainer *t)
 {
     const uint64_t options = hash_options(t);
-    qkv_params *p = qkv_model_params(t->model);
+    qkv_params *p = qkv__model_params(t->model);
     uint64_t first = t->pairs_hash;
     qkv_status status = qkv__dist_copy(&first, sizeof first);
     if (has_text_of_rank_0(t)) t->pairs_hash = first;
@@ -150,7 +151,7 @@ static qkv_status join_ranks(qkv_trainer *t)
 
 static qkv_status start(qkv_trainer *t)
 {
-    qkv_params *p = qkv_model_params(t->model);
+    qkv_params *p = qkv__model_params(t->model);
     t->slices = qkv__slices_of(qkv__params_block(p));
     t->is_sharded = t->slices.ranks > 1;
     t->optimizer = t->is_sharded ? qkv__optimizer_new_of(p, &t->optimizer_opts, t->slices)
@@ -210,7 +211,7 @@ bool qkv__trainer_is_sharded(const qkv_trainer *t) { return t->is_sharded; }
  * another's, and are written just now. */
 static qkv_status not_finite(const qkv_trainer *t, const char *what, double value, bool has_grad)
 {
-    const qkv_params *p = qkv_model_params(t->model);
+    const qkv_params *p = qkv__model_params(t->model);
     for (int i = 0; i < qkv_params_size(p); i++) {
         const qkv_tensor *w = qkv_params_at(p, i);
         for (int64_t k = 0; k < w->count; k++)
@@ -227,7 +228,7 @@ static qkv_status not_finite(const qkv_trainer *t, const char *what, double valu
 /* An update may overflow though its gradients did not. */
 static qkv_status check_update(const qkv_trainer *t)
 {
-    qkv_params *p = qkv_model_params(t->model);
+    qkv_params *p = qkv__model_params(t->model);
     int64_t at = qkv__optimizer_lost(t->optimizer);
     for (int i = 0; at >= 0 && i < qkv_params_size(p); i++) {
         const qkv_tensor *w = qkv_params_at(p, i);
@@ -246,7 +247,7 @@ static qkv_status check_update(const qkv_trainer *t)
 static void await_weight(void *data, const qkv_tensor *w)
 {
     const qkv_trainer *t = data;
-    const qkv_params *p = qkv_model_params(t->model);
+    const qkv_params *p = qkv__model_params(t->model);
     uintptr_t start = (uintptr_t)qkv_params_at(p, 0)->data, at = (uintptr_t)w->data;
     int64_t from = (int64_t)((at - start) / sizeof(float));
     if (at < start || from >= t->slices.count) return; /* of another model */
@@ -256,7 +257,7 @@ static void await_weight(void *data, const qkv_tensor *w)
 /* The gradients of other ranks' slices: this rank's have its changes, which go with the weights. */
 static void zero_others(const qkv_trainer *t)
 {
-    float *grad = qkv__params_grad(qkv_model_params(t->model));
+    float *grad = qkv__params_grad(qkv__model_params(t->model));
     for (int64_t b = 0; b < qkv__buckets(&t->slices); b++) {
         qkv__span all = qkv__bucket(&t->slices, b), own = qkv__slice(&t->slices, b, t->slices.rank);
         memset(grad + all.from, 0, sizeof *grad * (size_t)(own.from - all.from));
@@ -286,7 +287,7 @@ static void abandon_gathering(qkv_trainer *t)
 /* What a forward pass reads first is updated and sent first, and waited for where it is read. */
 static qkv_status begin_gathering(qkv_trainer *t)
 {
-    qkv_params *p = qkv_model_params(t->model);
+    qkv_params *p = qkv__model_params(t->model);
     qkv_status status = end_gathering(t); /* where there was nothing to compute */
     if (status) return status;
     t->gathering = qkv__all_gather_begin(&t->slices, qkv__params_data(p), qkv__params_grad(p));
@@ -378,7 +379,7 @@ static qkv_status learn_in_tree(qkv_trainer *t, const qkv_train_state *out, int6
 {
     shared_update u = { t, out->tokens };
     int64_t leaves = n * t->o.micro_batches;
-    qkv_status status = qkv__sum_micro_batches(&(qkv__micro_batches){ .params = qkv_model_params(t->model),
+    qkv_status status = qkv__sum_micro_batches(&(qkv__micro_batches){ .params = qkv__model_params(t->model),
                                                                       .tape = t->tape,
                                                                       .n = leaves,
                                                                       .run = learn_micro_batch,
@@ -400,7 +401,7 @@ static qkv_status sum_losses(const qkv_trainer *t, qkv_train_state *out, int64_t
 /* Without micro-batches the norm is that of before there were any. */
 static qkv_status clip(qkv_trainer *t, float *norm)
 {
-    qkv_params *p = qkv_model_params(t->model);
+    qkv_params *p = qkv__model_params(t->model);
     if (!(t->o.clip > 0)) return QKV_OK;
     qkv_status status = t->o.micro_batches ? qkv__clip_slices(p, &t->slices, t->o.clip, norm)
                                            : qkv_params_clip_grad(p, t->o.clip, norm);
@@ -446,7 +447,7 @@ qkv_status qkv__trainer_step_ahead(qkv_trainer *t, qkv_train_state *out)
     char sentence[QKV_SENTENCE_MAX];
     if (status) snprintf(sentence, sizeof sentence, "%s", qkv_error());
     if (status) abandon_gathering(t);
-    if (status) qkv_params_zero_grad(qkv_model_params(t->model)); /* half an update is none */
+    if (status) qkv_params_zero_grad(qkv__model_params(t->model)); /* half an update is none */
     if (status) return qkv__fail_again(status, sentence);
     t->next += n;
     now.epoch = t->number;
@@ -552,8 +553,7 @@ typedef struct notes {
 
 static void write_notes(const qkv_trainer *t, notes *n)
 {
-    const uint64_t hashes[] = { t->pairs_hash, qkv__transformer_hash(qkv_transformer_options(qkv_model_transformer(t->model))),
-                                hash_options(t) };
+    const uint64_t hashes[] = { t->pairs_hash, qkv__transformer_hash(qkv__model_config(t->model)), hash_options(t) };
     for (int i = PAIRS; i <= OPTIONS; i++) snprintf(n->text[i], sizeof n->text[i], "%016" PRIx64, hashes[i]);
     const int64_t counts[] = { qkv_optimizer_steps(t->optimizer), (int64_t)t->number, t->next, (int64_t)t->passes };
     for (int i = STEPS; i <= PASSES; i++) snprintf(n->text[i], sizeof n->text[i], "%" PRId64, counts[i - STEPS]);
@@ -587,7 +587,7 @@ typedef struct listing {
 
 static void list_state(const qkv_trainer *t, listing *l, int k, int i, qkv__collection *all)
 {
-    qkv_params *p = qkv_model_params(t->model);
+    qkv_params *p = qkv__model_params(t->model);
     const qkv_tensor *w = qkv_params_at(p, i);
     qkv__to_store *to = &l->tensors[l->n];
     int64_t start = w->data - qkv__params_data(p);
@@ -601,7 +601,7 @@ static void list_state(const qkv_trainer *t, listing *l, int k, int i, qkv__coll
 
 static qkv_status list_tensors(const qkv_trainer *t, listing *l, qkv__collection *all)
 {
-    qkv_params *p = qkv_model_params(t->model);
+    qkv_params *p = qkv__model_params(t->model);
     int weights = qkv_params_size(p), most = 3 * weights;
     *l = (listing){ .bytes = (sizeof *l->tensors + sizeof *l->states + sizeof *l->names) * (size_t)most };
     if (!(l->tensors = qkv__alloc(l->bytes))) return QKV_MEMORY;
@@ -785,7 +785,7 @@ typedef struct shared_position {
 /* Position, weights and a state that is not sharded: rank 0's to all. */
 static qkv_status share_position(qkv_trainer *t)
 {
-    qkv_params *p = qkv_model_params(t->model);
+    qkv_params *p = qkv__model_params(t->model);
     size_t bytes = sizeof(float) * (size_t)qkv__params_block(p);
     shared_position at = { qkv_optimizer_steps(t->optimizer), t->next, t->number, t->passes, t->best_so_far };
     qkv_status status = qkv__dist_copy(&at, sizeof at);
@@ -804,7 +804,7 @@ static qkv_status share_position(qkv_trainer *t)
 /* On rank 0: what the file has of a state in a bucket; between weights there are zeros. */
 static void read_bucket(const qkv_trainer *t, const qkv__safetensors *file, int k, qkv__span bucket, float *to)
 {
-    qkv_params *p = qkv_model_params(t->model);
+    qkv_params *p = qkv__model_params(t->model);
     char name[300];
     memset(to, 0, sizeof *to * (size_t)(bucket.to - bucket.from));
     for (int i = 0; i < qkv_params_size(p); i++) {
