@@ -4,6 +4,7 @@
 #include <qkv/unstable/util.h>
 
 #include "inspect/attend.h"
+#include "report/attention.h"
 #include "nn/params.h"
 
 #include <math.h>

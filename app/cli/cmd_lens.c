@@ -2,6 +2,7 @@
 #include "model.h"
 #include "streams.h"
 #include "../draw/print_maps.h"
+#include "../report/attention.h"
 
 static struct {
     const char *model;

@@ -1,6 +1,7 @@
 /* print_maps.c: what the library gives as text, shown as this terminal can show it. */
 #include "view.h"
 #include "print_maps.h"
+#include "../report/attention.h"
 
 #include "../term/errors.h"
 #include "../term/language.h"

@@ -1,6 +1,8 @@
 /* asked.c: a text and its target as a request gives them, what the model makes of it, and what its heads attend to. */
 #include "asked.h"
 
+#include "../report/attention.h"
+
 #include <qkv/unstable/util.h>
 
 #include "../../src/task/translate.h"

@@ -1,6 +1,8 @@
 /* attention_capture.c: what was attended to, as the JSON that the explorer page reads. */
 #include "attention_capture.h"
 
+#include "../report/attention.h"
+
 #include "../../src/base/size.h"
 
 #include <math.h>

@@ -1,6 +1,8 @@
 /* engine.c: requests to a model, by name. docs/engine.md */
 #include "inside.h"
 
+#include "../report/attention.h"
+
 #include "../../src/base/clock.h"
 #include "../../src/base/size.h"
 

@@ -1,6 +1,8 @@
 /* explain_model.c: one attention inside a model: the numbers that its forward computes, and the weights they come from. */
 #include "explained.h"
 
+#include "../report/attention.h"
+
 #include <qkv/unstable/inspect.h>
 
 #include "../term/errors.h"

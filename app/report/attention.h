@@ -1,9 +1,38 @@
-/* attention.h: attention as maps, ranks of heads, and edits of a model as people type them. */
+/* attention.h: attention as maps, ranks of heads, edits of a model as people type them; the logit lens, attributions and traces
+ * as text and JSON. */
 #ifndef QKV_APP_REPORT_ATTENTION_H
 #define QKV_APP_REPORT_ATTENTION_H
 
 #include <qkv/qkv.h>
 #include <qkv/unstable/inspect.h>
+
+/* "encoder", "decoder" or "cross"; static text. NULL for another number. */
+const char *qkv_attention_kind_name(qkv_attention_kind kind);
+
+/* "gradient" and so on; static text. NULL for another number. */
+const char *qkv_attribute_method_name(qkv_attribute_method method);
+
+/* As text in *out, which is yours: a table, a row for each token and a column for each layer with the likeliest token and its
+ * probability, and the surprise; or with json an object with "tokens", "next", "surprise" and "layers", each an array over the
+ * places of {"next_p", "best": [{"id", "token", "p"}, ..]}. USAGE for NULL, and for a capture of other tokens; MEMORY. */
+qkv_status qkv_logit_lens_text(const qkv_model *m, const qkv_attention_capture *a, const qkv_logit_lens_result *lens, int json,
+                               qkv_buffer *out);
+
+/* As text in *out, which is yours: a table, a row for each token and a column for each method; or with json an object with
+ * "output", "name", "logit", with INTEGRATED "baseline_logit", "source" and "read", each an array of {"token", and a number for
+ * each method}. USAGE for NULL, and for a capture of other tokens; MEMORY. */
+qkv_status qkv_attribution_text(const qkv_model *m, const qkv_attention_capture *a, const qkv_attribution *why, int json,
+                                qkv_buffer *out);
+
+/* As a JSON object in *out, which is yours: every member above under its name, matrices as arrays of rows, -inf as null. USAGE
+ * for NULL and an empty walk; MEMORY. */
+qkv_status qkv_trace_json(const qkv_trace_result *walk, qkv_buffer *out);
+
+/* Weights between tokens, (tokens of the rows, tokens of the columns), as weights between units, (rows, columns): the columns
+ * of a unit's tokens are added, its rows averaged. Unit i of the rows is the tokens row_first[i] .. row_first[i + 1] - 1,
+ * those of the columns likewise; the first unit begins at 0. USAGE for NULL and for a unit without tokens; MEMORY. */
+qkv_status qkv_attention_join(const float *weights, const int64_t *row_first, int64_t rows, const int64_t *column_first,
+                              int64_t columns, float *joined);
 
 typedef struct qkv_ranked_head {
     int layer, head; /* from 0 */

@@ -3,6 +3,7 @@
 
 #include <qkv/unstable/util.h>
 #include "../engine/attention_capture.h"
+#include "../report/attention.h"
 #include "page.h"
 #include "server.h"
 

@@ -449,14 +449,6 @@ static bool has_layer(const qkv_session *s, qkv_attention_kind kind, int layer)
 }
 
 /* Kept layer by layer, self before cross, row by row. */
-const char *qkv_attention_kind_name(qkv_attention_kind kind)
-{
-#define NAME(constant, name) name,
-    static const char *const names[] = { QKV_ATTENTION_LIST(NAME) };
-#undef NAME
-    return (unsigned)kind < QKV_ATTENTION_KINDS ? names[kind] : NULL;
-}
-
 qkv_tensor *qkv_session_attention(const qkv_session *s, qkv_attention_kind kind, int layer, int64_t row_number)
 {
     if (kind == QKV_ATTENTION_ENCODER)

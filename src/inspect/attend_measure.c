@@ -2,6 +2,7 @@
 #include "attend.h"
 
 #include "../base/pool.h"
+#include "../model/touched.h"
 #include "../tensor/tape.h"
 
 #include <math.h>
@@ -36,8 +37,8 @@ static qkv_status check_kind(const qkv_attention_capture *a, qkv_attention_kind 
     for (int k = 0; k < QKV_ATTENTION_KINDS; k++)
         if (a->layers[k])
             snprintf(has + strlen(has), sizeof has - strlen(has), "%s%s", *has ? ", " : "",
-                     qkv_attention_kind_name((qkv_attention_kind)k));
-    return qkv__fail(QKV_USAGE, "attention: the model has no %s attention: it has %s", qkv_attention_kind_name(kind),
+                     qkv__attention_kind_name((qkv_attention_kind)k));
+    return qkv__fail(QKV_USAGE, "attention: the model has no %s attention: it has %s", qkv__attention_kind_name(kind),
                      *has ? has : "none");
 }
 
@@ -49,7 +50,7 @@ static qkv_status check_head(const qkv_attention_capture *a, qkv_attention_kind 
     if (status) return status;
     if (layer < lowest || layer >= a->layers[kind])
         return qkv__fail(QKV_USAGE, "attention: there is no layer %d: %s attention has layers 0 to %d", layer,
-                         qkv_attention_kind_name(kind), a->layers[kind] - 1);
+                         qkv__attention_kind_name(kind), a->layers[kind] - 1);
     if (head < lowest || head >= a->heads)
         return qkv__fail(QKV_USAGE, "attention: there is no head %d: every layer has heads 0 to %d", head, a->heads - 1);
     return QKV_OK;
@@ -100,30 +101,6 @@ qkv_status qkv_attention_weights(const qkv_attention_capture *a, qkv_attention_k
                        .columns = *qkv_attention_columns(a, kind),
                        .out = weights };
     return qkv__join_maps(&j);
-}
-
-/* Every unit has a token, and none is left out. */
-static bool are_units(const int64_t *first, int64_t n)
-{
-    if (!first || n < 0 || first[0] != 0) return false;
-    for (int64_t i = 0; i < n; i++)
-        if (first[i + 1] <= first[i]) return false;
-    return true;
-}
-
-qkv_status qkv_attention_join(const float *weights, const int64_t *row_first, int64_t rows, const int64_t *column_first,
-                              int64_t columns, float *joined)
-{
-    if (!weights || !joined) return qkv__fail(QKV_USAGE, "attention: weights and a place for the result are needed");
-    if (!are_units(row_first, rows) || !are_units(column_first, columns))
-        return qkv__fail(QKV_USAGE, "attention: units must begin at token 0 and each have a token");
-    return qkv__join_maps(&(qkv__joining){
-        .blocks = &weights,
-        .n_blocks = 1,
-        .heads = 1,
-        .rows = { .n = rows, .n_tokens = row_first[rows], .first = row_first, .begin = row_first },
-        .columns = { .n = columns, .n_tokens = column_first[columns], .first = column_first, .begin = column_first },
-        .out = joined });
 }
 
 /* ---- rollout ---- */

@@ -10,10 +10,9 @@
 #include <stdio.h>
 #include <string.h>
 
-    /* ---- tokens ---- */
+/* ---- tokens ---- */
 
-    void
-    qkv__tokens_clear(qkv__tokens *t)
+void qkv__tokens_clear(qkv__tokens *t)
 {
     t->n = 0;
     qkv__buffer_clear(&t->text);

@@ -60,23 +60,3 @@ bool qkv__inside_speaks(const qkv_model *m, const qkv__inside *in)
 {
     return in->stack == QKV__DECODER || qkv_model_get_info(m)->can & QKV_CAN_FILL;
 }
-
-const char *qkv__id_name(qkv__arena *arena, const qkv_tokenizer *t, int32_t id)
-{
-    qkv_buffer bytes = { 0 }, text = { 0 };
-    char *name = NULL;
-    if (id >= qkv_tokenizer_vocab_size(t)) return "?"; /* a model may have more ids than its tokenizer */
-    if (!qkv_tokenizer_decode(t, &id, 1, 0, &bytes) && !qkv_utf8_repair(bytes.data, bytes.length, &text))
-        name = qkv__arena_take(arena, text.length + 1);
-    if (name && text.length) memcpy(name, text.data, text.length);
-    if (name) name[text.length] = 0;
-    qkv_buffer_free(&bytes);
-    qkv_buffer_free(&text);
-    return name;
-}
-
-const char *qkv__inside_name(qkv__arena *arena, const qkv_axis *side, const qkv_tokenizer *t, const int32_t *ids, int64_t n,
-                             int64_t i)
-{
-    return side->n >= n ? side->names[i] : qkv__id_name(arena, t, ids[i]);
-}

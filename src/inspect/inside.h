@@ -7,7 +7,6 @@
 #include "../base/arena.h"
 #include "../base/result.h"
 #include "../nn/layer.h"
-#include "../base/out.h"
 #include "attend.h"
 
 /* The tokens, and one forward of the model over them. Zero is ready. */
@@ -35,10 +34,5 @@ qkv_tensor *qkv__inside_hidden(const qkv__inside *in, int stack, int i);
 
 /* Whether the last stack's states say tokens: a decoder's, or those of an encoder that fills words in. */
 bool qkv__inside_speaks(const qkv_model *m, const qkv__inside *in);
-
-/* The name of token i of a side, NULL-ended; and that of any id. Both live in the arena; NULL: MEMORY. */
-const char *qkv__inside_name(qkv__arena *arena, const qkv_axis *side, const qkv_tokenizer *t, const int32_t *ids, int64_t n,
-                             int64_t i);
-const char *qkv__id_name(qkv__arena *arena, const qkv_tokenizer *t, int32_t id);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include "../base/memory.h"
 #include "../base/options.h"
+#include "../model/touched.h"
 #include "../nn/ngrams.h"
 
 #include <math.h>
@@ -196,7 +197,7 @@ static qkv_status check_walk_options(walk_job *j)
     j->stack = o->kind == QKV_ATTENTION_ENCODER ? QKV__ENCODER : QKV__DECODER;
     int layers = o->kind == QKV_ATTENTION_CROSS && !j->in.n_source ? 0 : x->stacks[j->stack].n;
     int64_t queries = j->stack == QKV__ENCODER ? j->in.n_source : j->in.n_read;
-    if (!layers) return qkv__fail(QKV_USAGE, "walk: the model has no %s attention", qkv_attention_kind_name(o->kind));
+    if (!layers) return qkv__fail(QKV_USAGE, "walk: the model has no %s attention", qkv__attention_kind_name(o->kind));
     if (o->layer < 0 || o->layer >= layers || o->head < 0 || o->head >= x->o.heads)
         return qkv__fail(QKV_USAGE, "walk: there is no layer %d with a head %d: layers are 0 to %d, heads 0 to %lld", o->layer,
                          o->head, layers - 1, (long long)x->o.heads - 1);
@@ -231,84 +232,4 @@ qkv_status qkv_trace(const qkv_model *m, const qkv_attention_capture *a, const q
     qkv__inside_free(&j.in);
     if (status) qkv__result_clear(j.out);
     return status;
-}
-
-/* ---- as JSON ---- */
-
-static void put_vector(qkv__out *out, const float *x, int64_t n)
-{
-    qkv__out_printf(out, "[");
-    for (int64_t i = 0; i < n; i++) {
-        if (i) qkv__out_printf(out, ", ");
-        if (isfinite(x[i])) qkv__out_printf(out, "%.9g", (double)x[i]);
-        else qkv__out_printf(out, "null");
-    }
-    qkv__out_printf(out, "]");
-}
-
-static void put_matrix(qkv__out *out, const char *name, const float *x, int64_t rows, int64_t columns)
-{
-    qkv__out_printf(out, ",\n \"%s\": [", name);
-    for (int64_t i = 0; i < rows; i++) {
-        if (i) qkv__out_printf(out, ",\n  ");
-        put_vector(out, x + i * columns, columns);
-    }
-    qkv__out_printf(out, "]");
-}
-
-static void put_head(qkv__out *out, const qkv_trace_result *w)
-{
-    put_matrix(out, "k", w->k, w->keys, w->d_k);
-    put_matrix(out, "v", w->v, w->keys, w->d_v);
-    qkv__out_printf(out, ",\n \"scale\": %.9g,\n \"masked\": [", (double)w->scale);
-    for (int64_t i = 0; i < w->keys; i++) qkv__out_printf(out, "%s%d", i ? ", " : "", w->masked[i]);
-    qkv__out_printf(out, "]");
-}
-
-static void put_best(qkv__out *out, const qkv_trace_result *w)
-{
-    qkv__out_printf(out, ",\n \"best\": [");
-    for (int i = 0; i < w->n_best; i++)
-        qkv__out_printf(out, "%s{\"id\": %lld, \"p\": %.9g, \"logit\": %.9g}", i ? ", " : "", (long long)w->best[i],
-                        w->best_p[i], (double)w->best_logits[i]);
-    qkv__out_printf(out, "]}\n");
-}
-
-qkv_status qkv_trace_json(const qkv_trace_result *w, qkv_buffer *out)
-{
-    if (!w || !out || !w->q) return qkv__fail(QKV_USAGE, "walk: a walk and a place for its text are needed");
-    const struct {
-        const char *name;
-        const float *x;
-        int64_t n;
-    } vectors[] = {
-        { "in", w->in, w->dim },
-        { "x", w->x, w->dim },
-        { "q", w->q, w->d_k },
-        { "scores", w->scores, w->keys },
-        { "scaled", w->scaled, w->keys },
-        { "weights", w->weights, w->keys },
-        { "head", w->head, w->d_v },
-        { "concat", w->concat, w->heads * w->d_v },
-        { "out", w->out, w->dim },
-        { "sum", w->sum, w->dim },
-        { "norm", w->norm, w->dim },
-        { "ffn_in", w->ffn_in, w->dim },
-        { "ffn_x", w->ffn_x, w->dim },
-        { "ffn_hidden", w->ffn_hidden, w->d_ff },
-        { "ffn_out", w->ffn_out, w->dim },
-        { "ffn_sum", w->ffn_sum, w->dim },
-        { "layer_out", w->layer_out, w->dim },
-    };
-    qkv__out text = qkv__out_begin(out);
-    qkv__out_printf(&text, "{\"keys\": %lld, \"dim\": %lld, \"d_k\": %lld, \"d_v\": %lld, \"heads\": %lld, \"d_ff\": %lld",
-                    (long long)w->keys, (long long)w->dim, (long long)w->d_k, (long long)w->d_v, (long long)w->heads,
-                    (long long)w->d_ff);
-    for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++) {
-        qkv__out_printf(&text, ",\n \"%s\": ", vectors[i].name);
-        put_vector(&text, vectors[i].x, vectors[i].n);
-    }
-    put_head(&text, w);
-    put_best(&text, w);
-    return qkv__out_end(&text);
 }

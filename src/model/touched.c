@@ -13,7 +13,7 @@ enum { LAST_POSITION = 65535 }; /* a table of sinusoids up to there has 256 MiB 
 static const char *const names[] = { QKV_EDIT_LIST(NAME) };
 #undef NAME
 
-static const char *kind_name(qkv_attention_kind kind)
+const char *qkv__attention_kind_name(qkv_attention_kind kind)
 {
 #define KIND(constant, name) name,
     static const char *const kinds[] = { QKV_ATTENTION_LIST(KIND) };
@@ -34,7 +34,7 @@ static qkv_status check_kind(const qkv_config *o, const qkv_edit *x)
         return qkv__fail(QKV_USAGE, "%s: say encoder or decoder: cross-attention has no layers and positions of its own",
                          names[x->what]);
     if (layers_of(o, x->kind)) return QKV_OK;
-    return qkv__fail(QKV_USAGE, "%s: the model has no %s%s", names[x->what], kind_name(x->kind),
+    return qkv__fail(QKV_USAGE, "%s: the model has no %s%s", names[x->what], qkv__attention_kind_name(x->kind),
                      x->kind == QKV_ATTENTION_CROSS ? "-attention" : "");
 }
 
@@ -45,8 +45,8 @@ static qkv_status check_part(const qkv_config *o, const qkv_edit *x)
     bool has_layer = any || has_head || x->what == QKV_EDIT_ABLATE_LAYER;
     int layers = layers_of(o, x->kind);
     if (has_layer && (x->layer < -any || x->layer >= layers))
-        return qkv__fail(QKV_USAGE, "%s: there is no layer %d: %s has 0 to %d", names[x->what], x->layer, kind_name(x->kind),
-                         layers - 1);
+        return qkv__fail(QKV_USAGE, "%s: there is no layer %d: %s has 0 to %d", names[x->what], x->layer,
+                         qkv__attention_kind_name(x->kind), layers - 1);
     if (has_head && (x->head < 0 || x->head >= o->heads))
         return qkv__fail(QKV_USAGE, "%s: there is no head %d: a layer has 0 to %lld", names[x->what], x->head,
                          (long long)o->heads - 1);

@@ -8,4 +8,7 @@
 /* OK, or what qkv_model_edit() gives for a change that does not fit a model of these options. */
 qkv_status qkv__check_touch(const qkv_config *o, const qkv_edit *touch);
 
+/* "encoder", "decoder" or "cross". */
+const char *qkv__attention_kind_name(qkv_attention_kind kind);
+
 #endif

@@ -77,9 +77,6 @@ typedef struct qkv_projections {
 QKV_API qkv_status qkv_tape_projections(const qkv_tape *t, int i, qkv_projections *out);
 
 /* ---- looking inside ---- */
-/* "encoder", "decoder" or "cross"; static text. NULL for another number. */
-QKV_API const char *qkv_attention_kind_name(qkv_attention_kind kind);
-
 /* With keep_attention the weights of the last read, (1, heads, new tokens, keys), which live as the logits do; rows count those
  * that had new tokens. Of QKV_ATTENTION_ENCODER those of the last encode, (rows, heads, length, length), for row 0, which live
  * as what it gave. NULL otherwise, and where there is no such layer or row. */
@@ -147,12 +144,6 @@ QKV_API const qkv_axis *qkv_attention_columns(const qkv_attention_capture *a, qk
 QKV_API qkv_status qkv_attention_weights(const qkv_attention_capture *a, qkv_attention_kind kind, int layer, int head,
                                          float *weights);
 
-/* Weights between tokens, (tokens of the rows, tokens of the columns), as weights between units, (rows, columns): the columns
- * of a unit's tokens are added, its rows averaged. Unit i of the rows is the tokens row_first[i] .. row_first[i + 1] - 1,
- * those of the columns likewise; the first unit begins at 0. USAGE for NULL and for a unit without tokens; MEMORY. */
-QKV_API qkv_status qkv_attention_join(const float *weights, const int64_t *row_first, int64_t rows, const int64_t *column_first,
-                                      int64_t columns, float *joined);
-
 /* Attention rollout (Abnar and Zuidema 2020): the product over the layers, first layer rightmost, of (A + I) / 2 with A the
  * mean over the heads, rows made to sum to 1; to (rows, columns) floats. It is computed over tokens, special ones too, and
  * joined as above. USAGE for cross-attention, which has no I; MEMORY. */
@@ -219,12 +210,6 @@ typedef struct qkv_logit_lens_opts {
 QKV_API qkv_status qkv_logit_lens(const qkv_model *m, const qkv_attention_capture *a, const qkv_logit_lens_opts *opts,
                                   qkv_logit_lens_result **out);
 
-/* As text in *out, which is yours: a table, a row for each token and a column for each layer with the likeliest token and its
- * probability, and the surprise; or with json an object with "tokens", "next", "surprise" and "layers", each an array over the
- * places of {"next_p", "best": [{"id", "token", "p"}, ..]}. USAGE for NULL, and for a capture of other tokens; MEMORY. */
-QKV_API qkv_status qkv_logit_lens_text(const qkv_model *m, const qkv_attention_capture *a, const qkv_logit_lens_result *lens,
-                                       int json, qkv_buffer *out);
-
 /* ---- why ---- */
 
 /* How an output is put down to tokens: QKV_ATTRIBUTE_GRADIENT, and so on, each with its name.
@@ -248,9 +233,6 @@ QKV_API qkv_status qkv_logit_lens_text(const qkv_model *m, const qkv_attention_c
 #define QKV_ATTRIBUTE_ENUM(constant, name) QKV_ATTRIBUTE_##constant,
 typedef enum qkv_attribute_method { QKV_ATTRIBUTE_LIST(QKV_ATTRIBUTE_ENUM) QKV_ATTRIBUTE_METHODS } qkv_attribute_method;
 #undef QKV_ATTRIBUTE_ENUM
-
-/* "gradient" and so on; static text. NULL for another number. */
-QKV_API const char *qkv_attribute_method_name(qkv_attribute_method method);
 
 typedef struct qkv_attribute_opts {
     size_t size;
@@ -277,12 +259,6 @@ typedef struct qkv_attribution {
  * other tokens than m has; UNSUPPORTED for a model without a classifier of texts and a decoder; NUMERIC; MEMORY. */
 QKV_API qkv_status qkv_attribute(const qkv_model *m, const qkv_attention_capture *a, const qkv_attribute_opts *opts,
                                  qkv_attribution **out);
-
-/* As text in *out, which is yours: a table, a row for each token and a column for each method; or with json an object with
- * "output", "name", "logit", with INTEGRATED "baseline_logit", "source" and "read", each an array of {"token", and a number for
- * each method}. USAGE for NULL, and for a capture of other tokens; MEMORY. */
-QKV_API qkv_status qkv_attribution_text(const qkv_model *m, const qkv_attention_capture *a, const qkv_attribution *why,
-                                        int json, qkv_buffer *out);
 
 /* ---- the walk ---- */
 
@@ -328,10 +304,6 @@ typedef struct qkv_trace_result {
  * NUMERIC; MEMORY. */
 QKV_API qkv_status qkv_trace(const qkv_model *m, const qkv_attention_capture *a, const qkv_trace_opts *opts,
                              qkv_trace_result **out);
-
-/* As a JSON object in *out, which is yours: every member above under its name, matrices as arrays of rows, -inf as null. USAGE
- * for NULL and an empty walk; MEMORY. */
-QKV_API qkv_status qkv_trace_json(const qkv_trace_result *walk, qkv_buffer *out);
 
 #ifdef __cplusplus
 }
