@@ -77,18 +77,19 @@ SEED ?= 1
 mutate: deps-test
 	@tools/mutate -n 300 -s $(SEED) $(MUTATE) src/task src/decode src/train src/model
 
-# MINUTES=1 for less; READER="jinja bin" for some of them. Without READER also ranks that are killed, stopped and cut off.
+# MINUTES=1 for less; READER="jinja bin" for some of them. Without READER also ranks that are killed, stopped and cut off, and
+# builds without each optional library.
 MINUTES ?= 10
 soak: $(BUILD)/with-tests
 	@tools/soak -m $(MINUTES) $(READER)
 	@$(if $(READER),,ninja -C $(BUILD) --quiet && sh tests/netns.sh $(BUILD)/app/qkv && \
-	    sh tests/kills.sh $(BUILD)/app/qkv $(BUILD)/tests/signal_at.so all)
+	    sh tests/kills.sh $(BUILD)/app/qkv $(BUILD)/tests/signal_at.so all && tools/variants)
 
 format:
 	@git ls-files -co --exclude-standard '*.c' '*.h' | xargs clang-format -i
 
 clean:
-	rm -rf build build-soak build-san build-gcc build-clang build-san-gcc build-san-clang
+	rm -rf build build-soak build-variants build-san build-gcc build-clang build-san-gcc build-san-clang
 
 $(BUILD)/build.ninja: | deps-build
 	@$(if $(own_compiler),CC="$(CC)") meson setup $(BUILD) $(options) >$(BUILD).log 2>&1 || { cat $(BUILD).log; exit 1; }

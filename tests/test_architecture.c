@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include "draw/architecture.h"
+#include "draw/picture.h"
 
 #include <qkv/qkv.h>
 #include <qkv/unstable/util.h>

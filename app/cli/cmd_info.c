@@ -96,6 +96,7 @@ static qkv_status print_build(void)
     print_available();
     print_text_line("QKV_ISA", "isa_wish", wish && *wish ? wish : NULL);
     print_text_line(N_("compiler"), "compiler", COMPILER);
+    print_text_line(N_("built without"), "without", *WITHOUT ? WITHOUT : NULL);
     print_plugins();
     print_packed();
     print_threads();

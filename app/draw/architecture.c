@@ -1,6 +1,7 @@
 /* architecture.c: a Transformer as a list of its parts, each with its shape and how many weights it has. */
 #include "view.h"
 #include "architecture.h"
+#include "text_label.h"
 
 #include "../../src/base/language.h"
 #include "../../src/base/options.h"

@@ -3,7 +3,8 @@
 #define QKV_SRC_ARCHITECTURE_H
 
 #include "view.h"
-#include "picture.h"
+
+#include <stdbool.h>
 
 enum { QKV__BLOCK_TEXT = 160, QKV__BLOCKS = 24, QKV__NOTES = 8 };
 
@@ -36,6 +37,7 @@ typedef struct qkv__architecture {
 qkv_status qkv__architecture_make(const qkv_config *model, const qkv_model_drawing_opts *opts, qkv__architecture *out);
 
 /* Draws one, `what`. */
-void qkv__draw_architecture(qkv__picture *p, const void *what);
+struct qkv__picture;
+void qkv__draw_architecture(struct qkv__picture *p, const void *what);
 
 #endif

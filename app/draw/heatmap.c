@@ -45,7 +45,7 @@ static qkv_status check_names(const char *what, const char *const *names, int64_
 {
     for (int64_t i = 0; names && i < n; i++) {
         if (!names[i]) return qkv__fail(QKV_USAGE, "%s: %s %lld has no name", call, what, (long long)i);
-        if (!g_utf8_validate(names[i], -1, NULL))
+        if (!qkv__is_label(names[i]))
             return qkv__fail(QKV_USAGE, "%s: the name of %s %lld is not UTF-8", call, what, (long long)i);
     }
     return QKV_OK;
@@ -67,7 +67,7 @@ static qkv_status check_maps(const qkv_heatmap *maps, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) {
         if (!maps[i].values) return qkv__fail(QKV_USAGE, "%s: map %lld has no values", call, (long long)i);
-        if (maps[i].title && !g_utf8_validate(maps[i].title, -1, NULL))
+        if (!qkv__is_label(maps[i].title))
             return qkv__fail(QKV_USAGE, "%s: the title of map %lld is not UTF-8", call, (long long)i);
     }
     return QKV_OK;

@@ -25,12 +25,6 @@ static PangoFontMap *font_map;
 
 /* ---- what is said ---- */
 
-qkv_status qkv__check_label(const char *call, const char *what, const char *text)
-{
-    if (!text || g_utf8_validate(text, -1, NULL)) return QKV_OK;
-    return qkv__fail(QKV_USAGE, "%s: %s is not UTF-8", call, what);
-}
-
 static qkv_status find_format(const char *call, const char *path, qkv__format *format)
 {
     static const char *const endings[] = { ".png", ".svg", ".pdf" };

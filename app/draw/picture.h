@@ -4,6 +4,7 @@
 
 #include "../../src/base/file.h"
 
+#include "text_label.h"
 #include "view.h"
 
 #include <pango/pangocairo.h>
@@ -50,9 +51,6 @@ qkv_status qkv__picture_write(const char *call, const char *path, qkv__drawing *
 /* A sketch alone, to tell where its texts and boxes are. */
 qkv_status qkv__picture_areas(qkv__drawing *draw, const void *what, qkv__areas *out);
 void qkv__note_area(qkv__picture *p, qkv__area_kind kind, double x, double y, double width, double height);
-
-/* USAGE unless text is NULL or UTF-8; `what` says whose it is. */
-qkv_status qkv__check_label(const char *call, const char *what, const char *text);
 
 /* Adds bytes; an error stays in p. */
 void qkv__put(qkv__picture *p, qkv__bytes *to, const void *bytes, size_t size);

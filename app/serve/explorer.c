@@ -5,7 +5,7 @@
 #include "../engine/attention_capture.h"
 #include "../report/attention.h"
 #include "page.h"
-#include "server.h"
+#include "../engine/about.h"
 
 #include "../../src/base/file.h"
 #include "../../src/base/size.h"
