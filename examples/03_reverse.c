@@ -22,7 +22,7 @@ static qkv_tensor *forward(const model *m, qkv_tape *t, const int32_t *ids, int6
     qkv_tensor *place = qkv_positions_forward(&m->place, t, 0, LENGTH);
     qkv_tensor *digits = qkv_add(qkv_embedding_forward(&m->digit, t, ids, batch, LENGTH), place);
     qkv_tensor *questions = qkv_add(qkv_constant(t, QKV_SHAPE(batch, LENGTH, DIM), NULL), place);
-    return qkv_linear_forward(&m->out, qkv_mha_forward(&m->attention, questions, digits, QKV_NO_MASK));
+    return qkv_linear_forward(&m->out, qkv_mha_forward(&m->attention, questions, digits, NULL));
 }
 
 /* A small random number generator, so that every run is the same. */

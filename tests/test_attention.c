@@ -55,10 +55,10 @@ static void check_worked(const worked *e)
 {
     qkv_tape *t = qkv_tape_new(NULL);
     qkv_tensor *weights, *scaled, *scores;
-    qkv_tensor *y = qkv_attention_with(qkv_constant(t, QKV_SHAPE(e->tq, e->dk), e->q),
-                                       qkv_constant(t, QKV_SHAPE(e->tk, e->dk), e->k),
-                                       qkv_constant(t, QKV_SHAPE(e->tk, e->dv), e->v), QKV_NO_MASK,
-                                       &(qkv_attention_opts){ .weights = &weights, .scaled = &scaled, .scores = &scores });
+    qkv_tensor *y = qkv_attention(qkv_constant(t, QKV_SHAPE(e->tq, e->dk), e->q),
+                                  qkv_constant(t, QKV_SHAPE(e->tk, e->dk), e->k),
+                                  qkv_constant(t, QKV_SHAPE(e->tk, e->dv), e->v), NULL,
+                                  &(qkv_attention_opts){ .weights = &weights, .scaled = &scaled, .scores = &scores });
     assert_int_equal(qkv_tape_status(t), QKV_OK);
     if (e->scores) assert_near(qkv_tensor_data(scores), e->scores, e->tq * e->tk, e->digits);
     if (e->scaled) assert_near(qkv_tensor_data(scaled), e->scaled, e->tq * e->tk, e->digits);
@@ -79,7 +79,7 @@ static void worked_self_attention(void **state)
     (void)state;
     qkv_tape *t = qkv_tape_new(NULL);
     qkv_tensor *x = qkv_constant(t, QKV_SHAPE(2, 2), F(1, 0, 0, 1)), *wv = qkv_constant(t, QKV_SHAPE(2, 2), F(1, 2, 3, 4));
-    qkv_tensor *y = qkv_attention(qkv_matmul(x, x, 0), qkv_matmul(x, x, 0), qkv_matmul(x, wv, 0), QKV_NO_MASK);
+    qkv_tensor *y = qkv_attention(qkv_matmul(x, x, 0), qkv_matmul(x, x, 0), qkv_matmul(x, wv, 0), NULL, NULL);
     assert_near(qkv_tensor_data(y), F(1.660477f, 2.660477f, 2.339523f, 3.339523f), 4, 1e-6f);
     qkv_tape_free(t);
 }
@@ -203,7 +203,7 @@ static qkv_status run(const one *c, bool columns, const qkv_attention_opts *extr
     qkv_tensor *w = operand(t, c->w, c->batch, c->heads, c->tq, c->dv, columns);
     qkv_attention_opts opts = extra ? *extra : (qkv_attention_opts){ 0 };
     if (columns) opts.heads = c->heads, opts.kv_heads = c->kv_heads;
-    qkv_tensor *y = qkv_attention_with(q, k, v, c->mask, &opts);
+    qkv_tensor *y = qkv_attention(q, k, v, &c->mask, &opts);
     qkv_status status = qkv_backward(qkv_sum(qkv_mul(y, w)));
     if (!status && r) {
         take(r->y, qkv_tensor_data(y), c->batch, c->heads, c->tq, c->dv, columns);
@@ -264,7 +264,7 @@ static double loss_of(const one *c)
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
     qkv_tensor *y = qkv_attention(operand(t, c->q, c->batch, c->heads, c->tq, c->dk, false),
                                   operand(t, c->k, c->batch, c->kv_heads, c->tk, c->dk, false),
-                                  operand(t, c->v, c->batch, c->kv_heads, c->tk, c->dv, false), c->mask);
+                                  operand(t, c->v, c->batch, c->kv_heads, c->tk, c->dv, false), &c->mask, NULL);
     double sum = 0;
     for (int64_t i = 0; i < qkv_tensor_count(y); i++) sum += (double)qkv_tensor_data(y)[i] * (double)c->w[i];
     qkv_tape_free(t);
@@ -352,7 +352,7 @@ static void windows_and_caps_against_reference(void **state)
     for (int64_t number = 0; number < 48; number++) {
         const one *c = large(1, 2, 1, 150, 213, 24, 24, number % 16);
         qkv_attention_opts opts = { .size = sizeof opts, .window = windows[number / 16] };
-        opts.score_cap = c->mask.bias ? 0 : 0.7f;
+        opts.softcap = c->mask.bias ? 0 : 0.7f;
         qkv_set_isa("ref");
         assert_int_equal(run(c, false, &opts, &(qkv_tape_opts){ .train = 1, .seed = 3 }, &expected), QKV_OK);
         for (int i = 1; qkv_isa_at(i); i++) {
@@ -362,9 +362,9 @@ static void windows_and_caps_against_reference(void **state)
         }
     }
     const one *c = large(1, 1, 1, 5, 5, 4, 4, 8);
-    qkv_attention_opts wrong[] = { { .size = sizeof *wrong, .score_cap = 1 },
+    qkv_attention_opts wrong[] = { { .size = sizeof *wrong, .softcap = 1 },
                                    { .size = sizeof *wrong, .window = -1 },
-                                   { .size = sizeof *wrong, .score_cap = NAN } };
+                                   { .size = sizeof *wrong, .softcap = NAN } };
     for (int i = 0; i < 3; i++) assert_int_equal(run(c, false, &wrong[i], NULL, &got), QKV_USAGE);
 }
 
@@ -433,15 +433,15 @@ static void same_bits_alone_as_in_a_batch(void **state)
     for (int isa = 0; qkv_isa_at(isa); isa++) {
         qkv_set_isa(qkv_isa_at(isa));
         qkv_tape *t = qkv_tape_new(NULL);
-        qkv_tensor *all = qkv_attention_with(qkv_constant(t, QKV_SHAPE(B, T, D), q), qkv_constant(t, QKV_SHAPE(B, T, D), k),
-                                             qkv_constant(t, QKV_SHAPE(B, T, D), v),
-                                             (qkv_mask){ .causal = 1, .key_lengths = lengths }, &opts);
+        qkv_tensor *all = qkv_attention(qkv_constant(t, QKV_SHAPE(B, T, D), q), qkv_constant(t, QKV_SHAPE(B, T, D), k),
+                                        qkv_constant(t, QKV_SHAPE(B, T, D), v),
+                                        &(qkv_mask){ .causal = 1, .key_lengths = lengths }, &opts);
         for (int b = 0; b < B; b++) {
             int64_t n = lengths[b], row = n / 2;
-            qkv_tensor *alone = qkv_attention_with(slice_of(t, q, b, 0, n, T, D), slice_of(t, k, b, 0, n, T, D),
-                                                   slice_of(t, v, b, 0, n, T, D), QKV_CAUSAL, &opts);
-            qkv_tensor *cached = qkv_attention_with(slice_of(t, q, b, row, row + 1, T, D), slice_of(t, k, b, 0, row + 1, T, D),
-                                                    slice_of(t, v, b, 0, row + 1, T, D), QKV_CAUSAL, &opts);
+            qkv_tensor *alone = qkv_attention(slice_of(t, q, b, 0, n, T, D), slice_of(t, k, b, 0, n, T, D),
+                                              slice_of(t, v, b, 0, n, T, D), QKV_CAUSAL, &opts);
+            qkv_tensor *cached = qkv_attention(slice_of(t, q, b, row, row + 1, T, D), slice_of(t, k, b, 0, row + 1, T, D),
+                                               slice_of(t, v, b, 0, row + 1, T, D), QKV_CAUSAL, &opts);
             assert_int_equal(qkv_tape_status(t), QKV_OK);
             assert_memory_equal(qkv_tensor_data(alone), qkv_tensor_data(all) + b * T * D, sizeof(float) * (size_t)(n * D));
             assert_memory_equal(qkv_tensor_data(cached), qkv_tensor_data(all) + (b * T + row) * D, sizeof(float) * D);
@@ -460,10 +460,10 @@ static void weights_are_weights(void **state)
         const one *c = drawn(number);
         qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .keep_attention = 1 });
         qkv_tensor *scaled;
-        qkv_attention_with(operand(t, c->q, c->batch, c->heads, c->tq, c->dk, false),
-                           operand(t, c->k, c->batch, c->kv_heads, c->tk, c->dk, false),
-                           operand(t, c->v, c->batch, c->kv_heads, c->tk, c->dv, false), c->mask,
-                           &(qkv_attention_opts){ .scaled = &scaled });
+        qkv_attention(operand(t, c->q, c->batch, c->heads, c->tq, c->dk, false),
+                      operand(t, c->k, c->batch, c->kv_heads, c->tk, c->dk, false),
+                      operand(t, c->v, c->batch, c->kv_heads, c->tk, c->dv, false), &c->mask,
+                      &(qkv_attention_opts){ .scaled = &scaled });
         const float *w = qkv_tensor_data(qkv_tape_attention(t, 0)), *s = qkv_tensor_data(scaled);
         assert_null(qkv_tape_attention(t, 1));
         for (int64_t row = 0; row < c->batch * c->heads * c->tq; row++, w += c->tk, s += c->tk) {
@@ -516,8 +516,8 @@ static void large_scores(void **state)
     qkv_tape *t = qkv_tape_new(NULL);
     qkv_tensor *weights;
     qkv_tensor *q = qkv_variable(t, QKV_SHAPE(2, 1), F(100, -100)), *k = qkv_variable(t, QKV_SHAPE(3, 1), F(100, 99.99f, -100));
-    qkv_tensor *y = qkv_attention_with(q, k, qkv_variable(t, QKV_SHAPE(3, 1), F(1, 2, 3)), QKV_NO_MASK,
-                                       &(qkv_attention_opts){ .weights = &weights });
+    qkv_tensor *y = qkv_attention(q, k, qkv_variable(t, QKV_SHAPE(3, 1), F(1, 2, 3)), NULL,
+                                  &(qkv_attention_opts){ .weights = &weights });
     assert_int_equal(qkv_backward(qkv_sum(y)), QKV_OK);
     float lead = expf(100 * (99.99f - 100)); /* the second of 99.99 as a float */
     assert_near(qkv_tensor_data(weights), F(1 / (1 + lead), lead / (1 + lead), 0, 0, 0, 1), 6, 1e-3f);
@@ -569,9 +569,9 @@ static void dropout(void **state)
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .train = 1, .seed = 5 });
     qkv_tensor *weights;
     /* equal scores and one-hot values: y is the weights after dropout */
-    qkv_tensor *y = qkv_attention_with(qkv_constant(t, QKV_SHAPE(T, 1), zeros), qkv_constant(t, QKV_SHAPE(T, 1), zeros),
-                                       qkv_constant(t, QKV_SHAPE(T, T), identity), QKV_NO_MASK,
-                                       &(qkv_attention_opts){ .dropout = 0.25f, .weights = &weights });
+    qkv_tensor *y = qkv_attention(qkv_constant(t, QKV_SHAPE(T, 1), zeros), qkv_constant(t, QKV_SHAPE(T, 1), zeros),
+                                  qkv_constant(t, QKV_SHAPE(T, T), identity), NULL,
+                                  &(qkv_attention_opts){ .dropout = 0.25f, .weights = &weights });
     assert_int_equal(qkv_tape_status(t), QKV_OK);
     int64_t dropped = 0;
     for (int64_t i = 0; i < T * T; i++) {
@@ -675,7 +675,7 @@ static void bad_input(void **state)
         qkv_attention_opts opts = rows[i].opts;
         opts.weights = &weights;
         assert_null(
-            qkv_attention_with(of_shape(t, rows[i].q), of_shape(t, rows[i].k), of_shape(t, rows[i].v), rows[i].mask, &opts));
+            qkv_attention(of_shape(t, rows[i].q), of_shape(t, rows[i].k), of_shape(t, rows[i].v), &rows[i].mask, &opts));
         assert_null(weights);
         assert_int_equal(qkv_tape_status(t), rows[i].status);
         if (!strstr(qkv_error(), rows[i].words))
@@ -710,7 +710,7 @@ static void memory_is_linear(void **state)
     qkv_tape *t = qkv_tape_new(NULL);
     qkv_tensor *x = qkv_variable(t, QKV_SHAPE(T, D), NULL);
     for (int64_t i = 0; i < T * D; i++) qkv_tensor_data_mut(x)[i] = (float)below(100) / 100;
-    assert_int_equal(qkv_backward(qkv_sum(qkv_attention(x, x, x, QKV_CAUSAL))), QKV_OK);
+    assert_int_equal(qkv_backward(qkv_sum(qkv_attention(x, x, x, QKV_CAUSAL, NULL))), QKV_OK);
     assert_true(qkv_tape_peak_bytes(t) < 4 << 20);
     qkv_tape_free(t);
 }

@@ -69,7 +69,7 @@ static void cross_attention_equals_pytorch(void **state)
     fill_weights(p);
     qkv_tensor *x = random_variable(t, 2, 3, 8), *y = random_variable(t, 2, 4, 6);
     const int32_t lengths[] = { 4, 2 };
-    qkv_tensor *result = qkv_mha_forward(&m, x, y, (qkv_mask){ .key_lengths = lengths });
+    qkv_tensor *result = qkv_mha_forward(&m, x, y, &(qkv_mask){ .key_lengths = lengths });
     qkv_tensor *weight = random_variable(t, 2, 3, 8);
     assert_int_equal(qkv_backward(qkv_sum(qkv_mul(result, weight))), QKV_OK);
     close_to("result", qkv_tensor_data(result), cross_result, 48, 1e-5);
@@ -118,7 +118,7 @@ static void check_against_definition(const qkv_mha_opts *opts, int64_t queries, 
     fill_weights(p);
     qkv_tensor *x = random_variable(t, 2, queries, opts->dim);
     qkv_tensor *y = random_variable(t, 2, keys, opts->kv_dim ? opts->kv_dim : opts->dim);
-    const qkv_tensor *result = qkv_mha_forward(&m, x, y, (qkv_mask){ .causal = causal });
+    const qkv_tensor *result = qkv_mha_forward(&m, x, y, &(qkv_mask){ .causal = causal });
     assert_int_equal(qkv_tape_status(t), QKV_OK);
     int64_t all = qkv_tensor_dim(m.out.weight, 1), d_v = all / m.heads;
     for (int64_t row = 0; row < 2 * queries; row++) {
@@ -196,7 +196,7 @@ static void failed_layers_do_not_compute(void **state)
                               : i == 1 ? qkv_norm_forward(&n, x)
                               : i == 2 ? qkv_embedding_forward(&e, t, &id, 1, 1)
                               : i == 3 ? qkv_positions_forward(&pos, t, 0, 1)
-                                       : qkv_mha_forward(&m, x, x, QKV_NO_MASK);
+                                       : qkv_mha_forward(&m, x, x, NULL);
         assert_null(y);
         assert_int_equal(qkv_tape_status(t), QKV_USAGE);
         qkv_tape_reset(t);
@@ -296,8 +296,8 @@ static void padding_masks_hide_keys(void **state)
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .keep_attention = 1 });
     lcg_state = 1;
     qkv_tensor *x = random_variable(t, 2, 5, 4);
-    const qkv_tensor *a = qkv_attention(x, x, x, (qkv_mask){ .keep = keep, .keep_shape = { 2, 1, 1, 5 } });
-    const qkv_tensor *b = qkv_attention(x, x, x, (qkv_mask){ .key_lengths = lengths });
+    const qkv_tensor *a = qkv_attention(x, x, x, &(qkv_mask){ .keep = keep, .keep_shape = { 2, 1, 1, 5 } }, NULL);
+    const qkv_tensor *b = qkv_attention(x, x, x, &(qkv_mask){ .key_lengths = lengths }, NULL);
     assert_int_equal(qkv_tape_status(t), QKV_OK);
     assert_memory_equal(qkv_tensor_data(a), qkv_tensor_data(b), 40 * sizeof(float));
     const float *weights = qkv_tensor_data(qkv_tape_attention(t, 0));

@@ -222,6 +222,7 @@ static qkv_status each_labelled(void *data, const qkv_labelled *x) { return (voi
 #define V_const_qkv_attention_maps_P ZERO(qkv_attention_maps)
 #define V_qkv_attention_maps_P ZERO(qkv_attention_maps)
 #define V_qkv_ranked_head_P ((qkv_ranked_head[64]){ 0 })
+#define V_const_qkv_mask_P ZERO(qkv_mask)
 #define V_const_qkv_attention_opts_P ZERO(qkv_attention_opts)
 #define V_const_qkv_batch_opts_P &(qkv_batch_opts){ .max_tokens = 64, .end = 2 }
 #define V_const_qkv_bleu_opts_P ZERO(qkv_bleu_opts)
@@ -282,7 +283,6 @@ static qkv_status each_labelled(void *data, const qkv_labelled *x) { return (voi
 #define V_qkv_document_kind QKV_DOCUMENT_LINES
 #define V_qkv_init QKV_INIT_ZERO
 #define V_qkv_logits QKV_LOGITS_LAST
-#define V_qkv_mask (qkv_mask){ 0 }
 #define V_qkv_pooling QKV_POOLING_MEAN
 #define V_qkv_problem QKV_PROBLEM_CLASSIFICATION
 #define V_qkv_document_each each_piece

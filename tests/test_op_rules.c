@@ -498,9 +498,9 @@ static void additive_maps(void **state)
     (void)state;
     operands o = some_operands(3, 5);
     qkv_tensor *weights, *scaled, *scores;
-    qkv_attention_opts opts = { .scale = 2, .weights = &weights, .scaled = &scaled, .scores = &scores };
-    qkv_tensor *plain = qkv_additive_attention(o.q, o.k, o.w, o.v, QKV_CAUSAL, &(qkv_attention_opts){ .scale = 2 });
-    qkv_tensor *y = qkv_additive_attention(o.q, o.k, o.w, o.v, QKV_CAUSAL, &opts);
+    qkv_attention_opts opts = { .additive = o.w, .scale = 2, .weights = &weights, .scaled = &scaled, .scores = &scores };
+    qkv_tensor *plain = qkv_attention(o.q, o.k, o.v, QKV_CAUSAL, &(qkv_attention_opts){ .additive = o.w, .scale = 2 });
+    qkv_tensor *y = qkv_attention(o.q, o.k, o.v, QKV_CAUSAL, &opts);
     assert_memory_equal(qkv_tensor_data(plain), qkv_tensor_data(y),
                         sizeof(float) * (size_t)qkv_tensor_count(y)); /* asking changes no bit */
     same_shape(weights, QKV_SHAPE(2, 2, 3, 5));
@@ -531,7 +531,8 @@ static void additive_hidden_keys(void **state)
     operands o = some_operands(3, 5);
     for (int64_t i = 0; i < 2 * 5 * 4; i++) qkv_tensor_data_mut(o.v)[i] = NAN; /* all of the first sequence */
     for (int64_t i = 0; i < 2 * 5 * 3; i++) qkv_tensor_data_mut(o.k)[i] = NAN;
-    qkv_tensor *y = qkv_additive_attention(o.q, o.k, o.w, o.v, (qkv_mask){ .key_lengths = (int32_t[]){ 0, 5 } }, NULL);
+    qkv_tensor *y = qkv_attention(o.q, o.k, o.v, &(qkv_mask){ .key_lengths = (int32_t[]){ 0, 5 } },
+                                  &(qkv_attention_opts){ .additive = o.w });
     for (int64_t i = 0; i < 2 * 3 * 4; i++)
         assert_true(qkv_tensor_data(y)[i] == 0 && isfinite(qkv_tensor_data(y)[2 * 3 * 4 + i]));
     assert_int_equal(qkv_backward(qkv_sum(qkv_mul(y, y))), QKV_OK);
@@ -547,9 +548,9 @@ static void additive_dropout(void **state)
     (void)state;
     operands o = some_operands(200, 50);
     for (int64_t i = 0; i < qkv_tensor_count(o.v); i++) qkv_tensor_data_mut(o.v)[i] = 1;
-    qkv_attention_opts opts = { .dropout = 0.4f };
-    qkv_tensor *y = qkv_additive_attention(o.q, o.k, o.w, o.v, QKV_NO_MASK, &opts);
-    qkv_tensor *again = qkv_additive_attention(o.q, o.k, o.w, o.v, QKV_NO_MASK, &opts);
+    qkv_attention_opts opts = { .additive = o.w, .dropout = 0.4f };
+    qkv_tensor *y = qkv_attention(o.q, o.k, o.v, NULL, &opts);
+    qkv_tensor *again = qkv_attention(o.q, o.k, o.v, NULL, &opts);
     size_t bytes = sizeof(float) * (size_t)qkv_tensor_count(y);
     assert_memory_not_equal(qkv_tensor_data(y), qkv_tensor_data(again), bytes); /* another use, other numbers */
     near(qkv_tensor_item(qkv_mean(y)), 1, 0.02);
@@ -559,8 +560,9 @@ static void additive_dropout(void **state)
     qkv_tape_reset(t);
     qkv_tape_set_step(t, 0);
     o = some_operands(200, 50);
+    opts.additive = o.w;
     for (int64_t i = 0; i < qkv_tensor_count(o.v); i++) qkv_tensor_data_mut(o.v)[i] = 1;
-    y = qkv_additive_attention(o.q, o.k, o.w, o.v, QKV_NO_MASK, &opts);
+    y = qkv_attention(o.q, o.k, o.v, NULL, &opts);
     assert_memory_equal(qkv_tensor_data(y), first, bytes); /* the same step, the same bits */
     free(first);
     /* y is linear in v: its gradient must use the numbers that forward drew */
@@ -577,7 +579,7 @@ static void additive_small_and_wrong(void **state)
     const int64_t sizes[][2] = { { 0, 5 }, { 3, 0 }, { 0, 0 }, { 1, 1 } };
     for (int i = 0; i < 4; i++) {
         operands o = some_operands(sizes[i][0], sizes[i][1]);
-        qkv_tensor *y = qkv_additive_attention(o.q, o.k, o.w, o.v, QKV_NO_MASK, NULL);
+        qkv_tensor *y = qkv_attention(o.q, o.k, o.v, NULL, &(qkv_attention_opts){ .additive = o.w });
         same_shape(y, QKV_SHAPE(2, 2, sizes[i][0], 4));
         assert_int_equal(qkv_backward(qkv_sum(y)), QKV_OK);
         for (int64_t j = 0; j < qkv_tensor_count(y); j++)
@@ -585,10 +587,10 @@ static void additive_small_and_wrong(void **state)
         for (int d = 0; d < 3; d++) assert_true(qkv_tensor_grad(o.w)[d] == 0); /* one key has weight 1 whatever its score */
     }
     operands o = some_operands(3, 5);
-    assert_null(qkv_additive_attention(o.q, o.k, NULL, o.v, QKV_NO_MASK, NULL));
-    refused(qkv_additive_attention(o.q, o.k, o.q, o.v, QKV_NO_MASK, NULL), QKV_USAGE, "w is (2, 2, 3, 3), it must be (3)");
+    refused(qkv_attention(o.q, o.k, o.v, NULL, &(qkv_attention_opts){ .additive = o.q }), QKV_USAGE,
+            "w is (2, 2, 3, 3), it must be (3)");
     o = some_operands(3, 5);
-    refused(qkv_additive_attention(o.q, o.k, o.w, o.q, QKV_NO_MASK, NULL), QKV_USAGE, "same length");
+    refused(qkv_attention(o.q, o.k, o.q, NULL, &(qkv_attention_opts){ .additive = o.w }), QKV_USAGE, "same length");
 }
 
 /* A bias by distance of another shape, with a cap, and where there is none. */
@@ -597,16 +599,17 @@ static void wrong_biases_by_distance(void **state)
     (void)state;
     qkv_attention_opts with = { .size = sizeof with };
     operands o = some_operands(3, 5);
-    with.relative = waves(QKV_SHAPE(2, 8), 1);
-    refused(qkv_attention_with(o.q, o.k, o.v, QKV_NO_MASK, &with), QKV_USAGE, "(heads, queries + keys - 1)");
+    with.relative_bias = waves(QKV_SHAPE(2, 8), 1);
+    refused(qkv_attention(o.q, o.k, o.v, NULL, &with), QKV_USAGE, "(heads, queries + keys - 1)");
     o = some_operands(3, 5);
-    with.relative = waves(QKV_SHAPE(2, 7), 1);
-    with.score_cap = 1;
-    refused(qkv_attention_with(o.q, o.k, o.v, QKV_NO_MASK, &with), QKV_USAGE, "a cap or a bias");
+    with.relative_bias = waves(QKV_SHAPE(2, 7), 1);
+    with.softcap = 1;
+    refused(qkv_attention(o.q, o.k, o.v, NULL, &with), QKV_USAGE, "a cap or a bias");
     o = some_operands(3, 5);
-    with.relative = waves(QKV_SHAPE(2, 7), 1);
-    with.score_cap = 0;
-    refused(qkv_additive_attention(o.q, o.k, o.w, o.v, QKV_NO_MASK, &with), QKV_USAGE, "no bias by distance");
+    with.relative_bias = waves(QKV_SHAPE(2, 7), 1);
+    with.softcap = 0;
+    with.additive = o.w;
+    refused(qkv_attention(o.q, o.k, o.v, NULL, &with), QKV_USAGE, "no bias by distance");
 }
 
 /* 2000 x 2000 weights would be 16 MB. */
@@ -614,7 +617,9 @@ static void additive_memory_is_linear(void **state)
 {
     (void)state;
     qkv_tensor *q = waves(QKV_SHAPE(2000, 1), 0.1f), *k = waves(QKV_SHAPE(2000, 1), 0.2f), *v = waves(QKV_SHAPE(2000, 1), 0.3f);
-    assert_int_equal(qkv_backward(qkv_sum(qkv_additive_attention(q, k, waves(QKV_SHAPE(1), 1), v, QKV_NO_MASK, NULL))), QKV_OK);
+    assert_int_equal(
+        qkv_backward(qkv_sum(qkv_attention(q, k, v, NULL, &(qkv_attention_opts){ .additive = waves(QKV_SHAPE(1), 1) }))),
+        QKV_OK);
     assert_true(qkv_tape_peak_bytes(t) < 1 << 20);
 }
 

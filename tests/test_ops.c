@@ -56,11 +56,11 @@ static const float *harmonic(int64_t n)
     return all;
 }
 
-/* Every part of a mask at once, for q (B,H,Tq,..) and k (B,H,Tk,..). */
 /* Of large inputs one that begins in the middle of a tile of keys. */
 static int64_t windowed(const qkv_tensor *q) { return qkv_tensor_dim(q, -2) < 20 ? 3 : 70; }
 
-static qkv_mask all_masks(const qkv_tensor *q, const qkv_tensor *k)
+/* Every part of a mask at once, for q (B,H,Tq,..) and k (B,H,Tk,..). */
+static const qkv_mask *all_masks(const qkv_tensor *q, const qkv_tensor *k)
 {
     static uint8_t keep[MOST];
     static float bias[MOST];
@@ -70,12 +70,14 @@ static qkv_mask all_masks(const qkv_tensor *q, const qkv_tensor *k)
     for (int64_t i = 0; i < batch * n_q * n_k; i++) keep[i] = (i * 7 + 3) % 5 != 0;
     for (int64_t i = 0; i < heads * n_k; i++) bias[i] = (float)(i % 3) * 0.5f;
     for (int64_t i = 0; i < batch; i++) lengths[i] = (int32_t)(n_k > 2 * i ? n_k - 2 * i : 0);
-    return (qkv_mask){ .causal = 1,
+    static qkv_mask mask;
+    mask = (qkv_mask){ .causal = 1,
                        .key_lengths = lengths,
                        .keep = keep,
                        .keep_shape = { batch, 1, n_q, n_k },
                        .bias = bias,
                        .bias_shape = { 1, heads, 1, n_k } };
+    return &mask;
 }
 
 /* ---- the table ---- */

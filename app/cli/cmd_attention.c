@@ -43,7 +43,7 @@ static qkv_tensor *tensor_from(qkv_tape *t, const qkv_array *a)
 }
 
 /* Everything is computed and checked before the first byte is written. */
-static qkv_status compute(qkv_tape *t, const operands *o, qkv_mask mask)
+static qkv_status compute(qkv_tape *t, const operands *o, const qkv_mask *mask)
 {
     bool print = given.print || (!given.out && !given.weights), no_batch = o->q.ndim == 2;
     qkv_tensor *q = tensor_from(t, &o->q), *k = tensor_from(t, &o->k), *v = tensor_from(t, &o->v), *weights = NULL;
@@ -51,7 +51,7 @@ static qkv_status compute(qkv_tape *t, const operands *o, qkv_mask mask)
                                 .heads = given.heads,
                                 .kv_heads = given.kv_heads };
     if (given.weights || print) opts.weights = &weights;
-    qkv_tensor *y = qkv_attention_with(q, k, v, mask, &opts);
+    qkv_tensor *y = qkv_attention(q, k, v, mask, &opts);
     if (qkv_tape_status(t)) return library_failed();
     qkv_status status = check_finite(_("the output"), qkv_tensor_data(y), qkv_tensor_count(y));
     result output = drop_dims(y, given.heads && no_batch, false);
@@ -94,7 +94,7 @@ static qkv_status run_attention(void)
     if (!status) status = load_operands(&o, given.q, given.k, given.v);
     if (!status) status = load_mask(&m, &o);
     qkv_tape *t = status ? NULL : qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
-    if (!status) status = t ? compute(t, &o, m.mask) : library_failed();
+    if (!status) status = t ? compute(t, &o, &m.mask) : library_failed();
     qkv_tape_free(t);
     qkv_mask_arrays_free(&m);
     free_operands(&o);

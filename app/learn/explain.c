@@ -241,7 +241,7 @@ qkv_status compute_explained(explained *e)
     const qkv_attention_opts opts = {
         .heads = e->heads, .kv_heads = e->kv_heads, .scores = &scores, .scaled = &masked, .weights = &weights
     };
-    qkv_tensor *y = qkv_attention_with(as_batch(e->q), as_batch(e->k), as_batch(e->v), e->mask, &opts);
+    qkv_tensor *y = qkv_attention(as_batch(e->q), as_batch(e->k), as_batch(e->v), &e->mask, &opts);
     e->split[0] = split_heads(e->q, e->heads);
     e->split[1] = split_heads(e->k, e->kv_heads);
     e->split[2] = split_heads(e->v, e->kv_heads);

@@ -54,11 +54,11 @@ static qkv_status draw_both(const walked *dot, const walked *additive)
 static qkv_status same_inputs(qkv_tape *t)
 {
     walked dot = { 0 }, additive = { 0 };
-    qkv_status status = walk_attention(t, &example_operands, QKV_NO_MASK, &dot);
+    qkv_status status = walk_attention(t, &example_operands, NULL, &dot);
     if (status) return status;
     qkv_tensor *w = qkv_constant(t, QKV_SHAPE(2), (const float[]){ 1, 1 });
-    additive.output = qkv_additive_attention(dot.q, dot.k, w, dot.v, QKV_NO_MASK,
-                                             &(qkv_attention_opts){ .weights = &additive.weights });
+    additive.output = qkv_attention(dot.q, dot.k, dot.v, NULL,
+                                    &(qkv_attention_opts){ .additive = w, .weights = &additive.weights });
     if (qkv_tape_status(t)) return library_failed();
     show_both(&dot, &additive);
     return draw_both(&dot, &additive);
@@ -80,7 +80,7 @@ static qkv_status multiply(void *data)
     const race *r = data;
     qkv_tape_reset(r->tape);
     qkv_tensor *x = qkv_on(r->tape, r->inputs);
-    return qkv_attention(x, x, x, QKV_NO_MASK) ? QKV_OK : library_failed();
+    return qkv_attention(x, x, x, NULL, NULL) ? QKV_OK : library_failed();
 }
 
 static qkv_status add_up(void *data)
@@ -88,7 +88,7 @@ static qkv_status add_up(void *data)
     const race *r = data;
     qkv_tape_reset(r->tape);
     qkv_tensor *x = qkv_on(r->tape, r->inputs);
-    return qkv_additive_attention(x, x, r->w, x, QKV_NO_MASK, NULL) ? QKV_OK : library_failed();
+    return qkv_attention(x, x, x, NULL, &(qkv_attention_opts){ .additive = r->w }) ? QKV_OK : library_failed();
 }
 
 /* Prints a row. */
@@ -197,8 +197,8 @@ static qkv_tensor *answer_questions(const retriever *r, const questions *x)
     qkv_tensor *q = qkv_linear_forward(&r->query, qkv_embedding_forward(&r->symbols, r->tape, x->asked, x->n, 1));
     qkv_tensor *k = qkv_linear_forward(&r->key, qkv_embedding_forward(&r->symbols, r->tape, x->keys, x->n, PAIRS));
     qkv_tensor *v = qkv_embedding_forward(&r->values, r->tape, x->values, x->n, PAIRS);
-    qkv_tensor *y = r->is_additive ? qkv_additive_attention(q, k, r->w, v, QKV_NO_MASK, NULL)
-                                   : qkv_attention(q, k, v, QKV_NO_MASK);
+    qkv_tensor *y = r->is_additive ? qkv_attention(q, k, v, NULL, &(qkv_attention_opts){ .additive = r->w })
+                                   : qkv_attention(q, k, v, NULL, NULL);
     return qkv_linear_forward(&r->out, y);
 }
 

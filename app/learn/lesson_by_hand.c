@@ -126,7 +126,7 @@ static qkv_status teach_small(qkv_tape *t)
                    .k = { .ndim = 2, .shape = { 3, 2 }, .data = k },
                    .v = { .ndim = 2, .shape = { 3, 2 }, .data = v } };
     walked w = { 0 };
-    qkv_status status = walk_attention(t, &o, QKV_NO_MASK, &w);
+    qkv_status status = walk_attention(t, &o, NULL, &w);
     if (!status) show_small(&w);
     return status;
 }
@@ -140,7 +140,7 @@ static qkv_status teach_rounding(qkv_tape *t)
                    .v = { .ndim = 2, .shape = { 3, 1 }, .data = v } };
     walked w = { 0 };
     double cut = 0;
-    qkv_status status = walk_attention(t, &o, QKV_NO_MASK, &w);
+    qkv_status status = walk_attention(t, &o, NULL, &w);
     if (status) return status;
     const float *a = qkv_tensor_data(w.weights);
     for (int j = 0; j < 3; j++) cut += floor((double)a[j] * 1000) / 1000 * (double)v[j];
@@ -154,7 +154,7 @@ static qkv_status teach_rounding(qkv_tape *t)
 static qkv_status teach_example(qkv_tape *t)
 {
     walked w = { .queries.names = example_tokens, .keys.names = example_tokens, .key_columns.names = example_columns };
-    qkv_status status = walk_attention(t, &example_operands, QKV_NO_MASK, &w);
+    qkv_status status = walk_attention(t, &example_operands, NULL, &w);
     if (status) return status;
     show_inputs(&w);
     show_scores(&w);

@@ -46,7 +46,7 @@ static void free_layers(layers *l)
 static qkv_tensor *attend_layer(const layers *l, qkv_tensor *x)
 {
     qkv_tensor *batch = qkv_reshape(x, QKV_SHAPE(1, -1, DIM));
-    return qkv_reshape(qkv_mha_forward(&l->attention, batch, batch, QKV_NO_MASK), QKV_SHAPE(-1, DIM));
+    return qkv_reshape(qkv_mha_forward(&l->attention, batch, batch, NULL), QKV_SHAPE(-1, DIM));
 }
 
 static qkv_tensor *states[LONGEST]; /* of the last recurrence */

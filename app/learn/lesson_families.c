@@ -141,7 +141,7 @@ static qkv_tensor *guess(const reader *r, int first, int n)
 {
     qkv_tensor *x = qkv_embedding_forward(&r->words, r->tape, corpus.ids[first], n, SENTENCE);
     x = qkv_scale(x, 4); /* sqrt(DIM) */
-    qkv_tensor *y = qkv_mha_forward(&r->attention, qkv_slice(x, 1, PRONOUN, SENTENCE), x, QKV_NO_MASK);
+    qkv_tensor *y = qkv_mha_forward(&r->attention, qkv_slice(x, 1, PRONOUN, SENTENCE), x, NULL);
     return qkv_linear_forward(&r->out, qkv_reshape(y, QKV_SHAPE(n, DIM)));
 }
 

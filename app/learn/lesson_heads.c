@@ -54,9 +54,9 @@ static qkv_tensor *loss_of(const model *m, qkv_tape *t, qkv_tensor **weights)
     qkv_tensor *seats = qkv_constant(t, QKV_SHAPE(ROUNDS, SEATS, SEATS), table_of_cards.seats);
     qkv_tensor *cards = qkv_constant(t, QKV_SHAPE(ROUNDS, SEATS, 1), table_of_cards.cards);
     qkv_tensor *wanted = qkv_constant(t, QKV_SHAPE(ROUNDS, SEATS, 2), table_of_cards.neighbours);
-    qkv_tensor *y = qkv_attention_with(qkv_linear_forward(&m->q, seats), qkv_linear_forward(&m->k, seats),
-                                       qkv_linear_forward(&m->v, cards), QKV_NO_MASK,
-                                       &(qkv_attention_opts){ .heads = m->heads, .weights = weights });
+    qkv_tensor *y = qkv_attention(qkv_linear_forward(&m->q, seats), qkv_linear_forward(&m->k, seats),
+                                  qkv_linear_forward(&m->v, cards), NULL,
+                                  &(qkv_attention_opts){ .heads = m->heads, .weights = weights });
     return qkv_mse(qkv_linear_forward(&m->out, y), wanted);
 }
 

@@ -171,7 +171,7 @@ static qkv_status attend_batch(const layer *l, const tokens *x, int first, int n
     qkv_tape_reset(l->tape);
     qkv_tensor *h = qkv_embedding_forward(&l->words, l->tape, x->ids + first * LENGTH, n, LENGTH);
     h = qkv_add(qkv_scale(h, sqrtf(DIM)), qkv_sinusoid(l->tape, 0, LENGTH, DIM, 0));
-    qkv_tensor *y = qkv_mha_forward(&l->attention, h, h, (qkv_mask){ .key_lengths = x->lengths + first });
+    qkv_tensor *y = qkv_mha_forward(&l->attention, h, h, &(qkv_mask){ .key_lengths = x->lengths + first });
     if (qkv_tape_status(l->tape)) return library_failed();
     keep_rows(l->outputs, first, y);
     keep_rows(l->weights, first, qkv_tape_attention(l->tape, 0));
@@ -256,7 +256,7 @@ static qkv_status show_simple(const layer *l, const tokens *x)
     int n = x->lengths[0];
     qkv_tape_reset(l->tape);
     qkv_tensor *h = qkv_scale(qkv_embedding_forward(&l->words, l->tape, x->ids, 1, LENGTH), sqrtf(DIM));
-    qkv_attention_with(h, h, h, QKV_NO_MASK, &(qkv_attention_opts){ .weights = &weights });
+    qkv_attention(h, h, h, NULL, &(qkv_attention_opts){ .weights = &weights });
     if (qkv_tape_status(l->tape)) return library_failed();
     for (int i = 0; i < n; i++) own += (double)qkv_tensor_data(weights)[i * LENGTH + i] / n;
     say_heading(_("Without projections, positions and mask"));

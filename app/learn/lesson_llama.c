@@ -77,8 +77,8 @@ static qkv_status show_grouped(qkv_tape *t)
     qkv_tensor *q = qkv_on(t, qkv_params_add(p, "q", QKV_SHAPE(BATCH, HEADS, TOKENS, D_K), QKV_INIT_NORMAL, 1));
     qkv_tensor *k = qkv_on(t, qkv_params_add(p, "k", QKV_SHAPE(BATCH, KV_HEADS, TOKENS, D_K), QKV_INIT_NORMAL, 1));
     qkv_tensor *v = qkv_on(t, qkv_params_add(p, "v", QKV_SHAPE(BATCH, KV_HEADS, TOKENS, D_K), QKV_INIT_NORMAL, 1));
-    qkv_tensor *grouped = qkv_attention(q, k, v, QKV_CAUSAL);
-    qkv_tensor *repeated = qkv_attention(q, repeat_heads(k), repeat_heads(v), QKV_CAUSAL);
+    qkv_tensor *grouped = qkv_attention(q, k, v, QKV_CAUSAL, NULL);
+    qkv_tensor *repeated = qkv_attention(q, repeat_heads(k), repeat_heads(v), QKV_CAUSAL, NULL);
     qkv_status status = qkv_params_status(p) || qkv_tape_status(t) ? library_failed() : QKV_OK;
     if (!status) {
         say_heading(_("Grouped heads: a smaller cache"));

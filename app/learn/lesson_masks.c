@@ -19,13 +19,13 @@ typedef struct masked {
 } masked;
 
 /* The same queries, keys and values each time: the lesson is about the mask. */
-static masked attend_masked(qkv_tape *t, const qkv_params *p, qkv_mask mask)
+static masked attend_masked(qkv_tape *t, const qkv_params *p, const qkv_mask *mask)
 {
     masked m = { 0 };
     m.q = qkv_on(t, qkv_params_find(p, "q"));
     m.k = qkv_on(t, qkv_params_find(p, "k"));
     m.v = qkv_on(t, qkv_params_find(p, "v"));
-    m.output = qkv_attention_with(m.q, m.k, m.v, mask, &(qkv_attention_opts){ .scaled = &m.scaled, .weights = &m.weights });
+    m.output = qkv_attention(m.q, m.k, m.v, mask, &(qkv_attention_opts){ .scaled = &m.scaled, .weights = &m.weights });
     for (int i = 0; m.output && i < T * T; i++) m.hidden[i] = qkv_tensor_data(m.scaled)[i] == -INFINITY;
     return m;
 }
@@ -71,7 +71,7 @@ static int changed_before_last(qkv_tape *t, const qkv_params *p, const masked *m
     memcpy(v, qkv_tensor_data(m->v), sizeof v);
     for (int i = (T - 1) * D; i < T * D; i++) k[i] += 1, v[i] -= 5;
     qkv_tensor *y = qkv_attention(qkv_on(t, qkv_params_find(p, "q")), qkv_constant(t, QKV_SHAPE(T, D), k),
-                                  qkv_constant(t, QKV_SHAPE(T, D), v), QKV_CAUSAL);
+                                  qkv_constant(t, QKV_SHAPE(T, D), v), QKV_CAUSAL, NULL);
     for (int i = 0; y && i < (T - 1) * D; i++) changed += qkv_tensor_data(y)[i] != qkv_tensor_data(m->output)[i];
     return changed;
 }
@@ -155,8 +155,8 @@ static qkv_status teach_nothing(qkv_tape *t, const qkv_params *p)
     double gradient = 0;
     const int32_t none = 0;
     qkv_tensor *far_below = qkv_constant(t, QKV_SHAPE(1), &(const float){ -1e9f });
-    qkv_tensor *large = qkv_softmax(qkv_add(attend_masked(t, p, QKV_NO_MASK).scaled, far_below));
-    masked hidden = attend_masked(t, p, (qkv_mask){ .key_lengths = &none });
+    qkv_tensor *large = qkv_softmax(qkv_add(attend_masked(t, p, NULL).scaled, far_below));
+    masked hidden = attend_masked(t, p, &(qkv_mask){ .key_lengths = &none });
     if (qkv_backward(qkv_sum(hidden.output))) return library_failed();
     for (int j = 0; j < T; j++) rows[j] = naive_softmax_of_hidden();
     memcpy(rows + T, qkv_tensor_data(large), T * sizeof *rows);
@@ -189,9 +189,9 @@ static qkv_status teach_masks(qkv_tape *t, const qkv_params *p)
     const int32_t ids[T] = { 9, 5, 0, 0 };
     int32_t length;
     qkv_padding_lengths(ids, 1, T, 0, &length);
-    masked all = attend_masked(t, p, QKV_NO_MASK), causal = attend_masked(t, p, QKV_CAUSAL);
-    masked by_length = attend_masked(t, p, (qkv_mask){ .key_lengths = &length });
-    masked both = attend_masked(t, p, (qkv_mask){ .causal = 1, .key_lengths = &length });
+    masked all = attend_masked(t, p, NULL), causal = attend_masked(t, p, QKV_CAUSAL);
+    masked by_length = attend_masked(t, p, &(qkv_mask){ .key_lengths = &length });
+    masked both = attend_masked(t, p, &(qkv_mask){ .causal = 1, .key_lengths = &length });
     if (qkv_tape_status(t)) return library_failed();
     teach_free(&all);
     teach_causal(t, p, &all, &causal);

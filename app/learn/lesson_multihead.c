@@ -36,8 +36,8 @@ static qkv_status compute_steps(qkv_tape *t, steps *s)
     s->q = qkv_matmul(s->x, w_q, 0);
     s->k = qkv_matmul(s->x, w_q, 0);
     s->v = qkv_matmul(s->x, w_v, 0);
-    s->heads = qkv_attention_with(split_heads(s->q), split_heads(s->k), split_heads(s->v), QKV_NO_MASK,
-                                  &(qkv_attention_opts){ .weights = &s->weights });
+    s->heads = qkv_attention(split_heads(s->q), split_heads(s->k), split_heads(s->v), NULL,
+                             &(qkv_attention_opts){ .weights = &s->weights });
     s->concat = qkv_reshape(qkv_transpose(s->heads, 1, 2), QKV_SHAPE(TOKENS, DIM));
     s->output = qkv_matmul(s->concat, s->w_o, 0);
     return qkv_tape_status(t) ? library_failed() : QKV_OK;
@@ -122,7 +122,7 @@ static qkv_status compare_with_layer(qkv_tape *t, const steps *s)
     if (!status) {
         set_transposed(m.q.weight, identity), set_transposed(m.k.weight, identity);
         set_transposed(m.v.weight, example_v), set_transposed(m.out.weight, example_o);
-        qkv_tensor *x = qkv_reshape(s->x, QKV_SHAPE(1, TOKENS, DIM)), *y = qkv_mha_forward(&m, x, x, QKV_NO_MASK);
+        qkv_tensor *x = qkv_reshape(s->x, QKV_SHAPE(1, TOKENS, DIM)), *y = qkv_mha_forward(&m, x, x, NULL);
         if (qkv_tape_status(t)) status = library_failed();
         else
             say(_("qkv_mha_forward(), the layer of this library, with these matrices gives the same numbers; the largest "
@@ -144,7 +144,7 @@ static qkv_status show_paper_shapes(qkv_tape *t)
     qkv_tensor *x = qkv_constant(t, QKV_SHAPE(BATCH, LENGTH, WIDE), NULL), *weights = NULL;
     qkv_tensor *q = qkv_linear_forward(&m.q, x), *split = qkv_reshape(q, QKV_SHAPE(BATCH, LENGTH, MANY, -1));
     qkv_tensor *heads = qkv_transpose(split, 1, 2);
-    qkv_tensor *y = qkv_attention_with(heads, heads, heads, QKV_NO_MASK, &(qkv_attention_opts){ .weights = &weights });
+    qkv_tensor *y = qkv_attention(heads, heads, heads, NULL, &(qkv_attention_opts){ .weights = &weights });
     qkv_tensor *concat = qkv_reshape(qkv_transpose(y, 1, 2), QKV_SHAPE(BATCH, LENGTH, WIDE));
     qkv_tensor *output = qkv_linear_forward(&m.out, concat);
     qkv_status status = qkv_params_status(p) || qkv_tape_status(t) ? library_failed() : QKV_OK;

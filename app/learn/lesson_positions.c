@@ -43,7 +43,7 @@ static qkv_tensor *attend_words(const layer *l, const int32_t order[WORDS], bool
 {
     qkv_tensor *x = qkv_scale(qkv_embedding_forward(&l->table, l->tape, order, 1, WORDS), sqrtf(DIM));
     if (with_positions) x = qkv_add(x, qkv_sinusoid(l->tape, 0, WORDS, DIM, 0));
-    return qkv_mha_forward(&l->attention, x, x, QKV_NO_MASK);
+    return qkv_mha_forward(&l->attention, x, x, NULL);
 }
 
 /* ---- the bag of words ---- */

@@ -18,9 +18,8 @@ qkv_status numbers_of_shares(qkv_tape *t, double n[QUIZ_NUMBERS])
 {
     static const float q[] = { 1, 0 }, k[] = { 1, 0, 0, 1, 1, 0 }, v[] = { 10, 0, 0, 20, 30, 0 };
     qkv_tensor *weights = NULL;
-    qkv_tensor *y = qkv_attention_with(qkv_constant(t, QKV_SHAPE(1, 2), q), qkv_constant(t, QKV_SHAPE(3, 2), k),
-                                       qkv_constant(t, QKV_SHAPE(3, 2), v), QKV_NO_MASK,
-                                       &(qkv_attention_opts){ .weights = &weights });
+    qkv_tensor *y = qkv_attention(qkv_constant(t, QKV_SHAPE(1, 2), q), qkv_constant(t, QKV_SHAPE(3, 2), k),
+                                  qkv_constant(t, QKV_SHAPE(3, 2), v), NULL, &(qkv_attention_opts){ .weights = &weights });
     qkv_status status = take(t, y, 1, n + 3);
     return status ? status : take(t, weights, 3, n);
 }

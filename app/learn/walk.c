@@ -23,13 +23,13 @@ const char *const example_about = N_(
     "The three tokens are words of a Chinese tutorial: 哈基咪 (hajimi, a cat), 南北 (nanbei, north and south) and 绿豆 "
     "(lüdou, mung bean). The numbers in parentheses are token ids: row numbers of the embedding table.");
 
-qkv_status walk_attention(qkv_tape *t, const operands *o, qkv_mask mask, walked *w)
+qkv_status walk_attention(qkv_tape *t, const operands *o, const qkv_mask *mask, walked *w)
 {
     w->q = qkv_constant(t, 2, o->q.shape, o->q.data);
     w->k = qkv_constant(t, 2, o->k.shape, o->k.data);
     w->v = qkv_constant(t, 2, o->v.shape, o->v.data);
-    w->output = qkv_attention_with(w->q, w->k, w->v, mask,
-                                   &(qkv_attention_opts){ .scores = &w->scores, .scaled = &w->scaled, .weights = &w->weights });
+    w->output = qkv_attention(w->q, w->k, w->v, mask,
+                              &(qkv_attention_opts){ .scores = &w->scores, .scaled = &w->scaled, .weights = &w->weights });
     return qkv_tape_status(t) ? library_failed() : QKV_OK;
 }
 

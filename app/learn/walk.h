@@ -34,7 +34,7 @@ typedef struct walked {
 } walked;
 
 /* Computes it on the tape from operands of two dimensions. Reports its error. */
-qkv_status walk_attention(qkv_tape *t, const operands *o, qkv_mask mask, walked *w);
+qkv_status walk_attention(qkv_tape *t, const operands *o, const qkv_mask *mask, walked *w);
 
 /* Prints a matrix as a table; sums: see print.h. */
 void show_matrix(const qkv_tensor *x, labels row, labels column, int decimals, bool sums);

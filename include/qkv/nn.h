@@ -99,8 +99,8 @@ typedef struct qkv_mha {
 QKV_API qkv_mha qkv_mha_new(qkv_params *p, const char *name, int64_t dim, int64_t heads);
 QKV_API qkv_mha qkv_mha_new_with(qkv_params *p, const char *name, const qkv_mha_opts *opts);
 
-/* Queries from x (B,Tq,dim), keys and values from y (B,Tk,kv_dim)   ->   (B,Tq,dim). Self-attention: y is x. */
-QKV_API qkv_tensor *qkv_mha_forward(const qkv_mha *m, qkv_tensor *x, qkv_tensor *y, qkv_mask mask);
+/* Queries from x (B,Tq,dim), keys and values from y (B,Tk,kv_dim)   ->   (B,Tq,dim). Self-attention: y is x. mask as of qkv_attention(). */
+QKV_API qkv_tensor *qkv_mha_forward(const qkv_mha *m, qkv_tensor *x, qkv_tensor *y, const qkv_mask *mask);
 
 /* ---- feed-forward: f(x W1^T + b1) W2^T + b2, or, gated, (f(x Wg^T + bg) (x W1^T + b1)) W2^T + b2 ---- */
 typedef enum qkv_activation {

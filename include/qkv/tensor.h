@@ -79,8 +79,15 @@ QKV_API qkv_tensor *qkv_variable(qkv_tape *t, int ndim, const int64_t *shape, co
 
 /* A shape reads well as QKV_SHAPE(2, 3): it gives the count and the array, which in C++ lives to the end of the call. */
 #ifdef __cplusplus
-#define QKV_SHAPE(...) \
-    (int)std::initializer_list<int64_t>{ __VA_ARGS__ }.size(), std::initializer_list<int64_t>{ __VA_ARGS__ }.begin()
+} /* a constructor template has no C linkage */
+struct qkv_shape {
+    int ndim;
+    int64_t dims[QKV_MAX_DIMS];
+    template <class... N> explicit qkv_shape(N... n) : ndim((int)sizeof...(n)), dims{ (int64_t)n... } {}
+    const int64_t *data() const { return dims; }
+};
+extern "C" {
+#define QKV_SHAPE(...) (qkv_shape(__VA_ARGS__).ndim), (qkv_shape(__VA_ARGS__).data())
 #else
 #define QKV_SHAPE(...) \
     (int)(sizeof((int64_t[]){ __VA_ARGS__ }) / sizeof(int64_t)), (int64_t[]) { __VA_ARGS__ }
@@ -206,6 +213,7 @@ QKV_API qkv_tensor *qkv_mse(qkv_tensor *a, qkv_tensor *b);
 /* What a query may see. All parts combine: a key is seen only if every part lets it be seen. Zero hides nothing.
  * Shapes are (B,H,Tq,Tk) where each may be 1 instead, which stretches. */
 typedef struct qkv_mask {
+    size_t size;
     int causal;                 /* query i sees keys 0 .. i + Tk - Tq */
     const int32_t *key_lengths; /* B numbers in 0..Tk: keys at or past the length are hidden */
     const uint8_t *keep;        /* 1: may be seen, 0: hidden */
@@ -214,48 +222,40 @@ typedef struct qkv_mask {
     int64_t bias_shape[4];
 } qkv_mask;
 
-#ifdef __cplusplus
-#define QKV_NO_MASK (qkv_mask())
-#define QKV_CAUSAL (qkv_mask{ 1, nullptr, nullptr, {}, nullptr, {} })
-#else
-#define QKV_NO_MASK ((qkv_mask){ 0 })
-#define QKV_CAUSAL ((qkv_mask){ .causal = 1 })
-#endif
+/* The causal mask, in C and in C++. */
+static inline const qkv_mask *qkv_mask_causal(void)
+{
+    static const qkv_mask causal = { sizeof(qkv_mask), 1, NULL, NULL, { 0 }, NULL, { 0 } };
+    return &causal;
+}
+#define QKV_CAUSAL (qkv_mask_causal())
 
 typedef struct qkv_attention_opts {
     size_t size;
-    float scale;          /* of the scores; 0 means 1/sqrt(Dk) */
-    float dropout;        /* on the weights, while the tape trains; 0 <= p < 1 */
-    int64_t heads;        /* not 0: q is (B,Tq,heads*Dk), k (B,Tk,kv_heads*Dk), v (B,Tk,kv_heads*Dv), y (B,Tq,heads*Dv) */
-    int64_t kv_heads;     /* 0 means heads */
+    int64_t heads;    /* not 0: q is (B,Tq,heads*Dk), k (B,Tk,kv_heads*Dk), v (B,Tk,kv_heads*Dv), y (B,Tq,heads*Dv) */
+    int64_t kv_heads; /* 0 means heads */
+    float scale;      /* of the scores; 0 means 1/sqrt(Dk), of additive attention 1 */
+    float dropout;    /* on the weights, while the tape trains; 0 <= p < 1 */
+    float softcap;    /* not 0: scaled scores s become cap tanh(s / cap), before the mask; without a bias, not additive */
+    int64_t
+        window; /* not 0: query i, at place i + Tk - Tq of the keys, sees only keys less than `window` places away; not additive */
+    /* (H,Tq+Tk-1), if not NULL: relative_bias[h][j-i+Tq-1] joins scores * scale of query i and key j, as a bias does, which there
+     * is none of then, nor a cap; not of additive attention */
+    qkv_tensor *relative_bias;
+    /* w (Dk), if not NULL: additive attention, score(i,j) = sum_d w_d tanh(q_id + k_jd); q and k are the projected W_q q, W_k k */
+    qkv_tensor *additive;
     qkv_tensor **weights; /* out, if not NULL: softmax weights before dropout, (B,H,Tq,Tk), a constant */
-    qkv_tensor **scaled;  /* out, if not NULL: scores * scale + bias, capped, hidden keys -inf, (B,H,Tq,Tk), a constant */
     qkv_tensor **scores;  /* out, if not NULL: q k^T, no mask, (B,H,Tq,Tk), a constant */
-    /* Not 0: query i, at place i + Tk - Tq of the keys, sees only keys less than `window` places away. Not of additive
-     * attention. */
-    int64_t window;
-    float score_cap; /* not 0: scaled scores s become cap tanh(s / cap), before the mask; without a bias, not additive */
-    /* (H,Tq+Tk-1), if not NULL: relative[h][j-i+Tq-1] joins scores * scale of query i and key j, as a bias does, which there is
-     * none of then, nor a cap; not of additive attention */
-    qkv_tensor *relative;
+    qkv_tensor **scaled;  /* out, if not NULL: scores * scale + bias, capped, hidden keys -inf, (B,H,Tq,Tk), a constant */
 } qkv_attention_opts;
 
 /* y = softmax(q k^T / sqrt(Dk) + bias) v, per head.
  *   q (B,H,Tq,Dk)   k (B,Hk,Tk,Dk)   v (B,Hk,Tk,Dv)   ->   y (B,H,Tq,Dv);   H is a multiple of Hk: query head h reads
  *   key head h / (H/Hk). Also q (T,D), k, v of 2 dimensions, and 3 (B,T,D): one head each.
  * A query that may see no key gives a row of zeros and passes no gradient. Memory grows with Tq + Tk, not with Tq*Tk, unless
- * weights or scores are asked for; asking changes no bit of y. */
-QKV_API qkv_tensor *qkv_attention(qkv_tensor *q, qkv_tensor *k, qkv_tensor *v, qkv_mask mask);
-
-/* The same with options; NULL means all zero. */
-QKV_API qkv_tensor *qkv_attention_with(qkv_tensor *q, qkv_tensor *k, qkv_tensor *v, qkv_mask mask,
-                                       const qkv_attention_opts *opts);
-
-/* Additive attention: score(i,j) = sum_d w_d tanh(q_id + k_jd), then softmax and sum as above.
- *   q (B,H,Tq,D)   k (B,Hk,Tk,D)   w (D)   v (B,Hk,Tk,Dv)   ->   y (B,H,Tq,Dv); the same shapes, masks and options,
- * but the scale is 1 unless given. q and k are the projected W_q q and W_k k. opts may be NULL. */
-QKV_API qkv_tensor *qkv_additive_attention(qkv_tensor *q, qkv_tensor *k, qkv_tensor *w, qkv_tensor *v, qkv_mask mask,
-                                           const qkv_attention_opts *opts);
+ * weights or scores are asked for; asking changes no bit of y. mask NULL hides nothing, opts NULL means all zero. */
+QKV_API qkv_tensor *qkv_attention(qkv_tensor *q, qkv_tensor *k, qkv_tensor *v, const qkv_mask *mask,
+                                  const qkv_attention_opts *opts);
 
 #ifdef __cplusplus
 }

@@ -195,9 +195,9 @@ uint8_t *qkv__hidden_keys(qkv_tape *t, const qkv__touches *x, qkv_attention_kind
 /* Whether there are changes of weights or of values in an attention, for which the weights are needed. */
 bool qkv__touches_weights(const qkv__touches *x, qkv_attention_kind kind, int layer);
 
-/* qkv_attention_with() and what is changed in it. */
-qkv_tensor *qkv__attend_touched(qkv_tensor *const qkv[3], qkv_mask mask, const qkv_attention_opts *opts, const qkv__pass *pass,
-                                qkv_attention_kind kind);
+/* qkv_attention() and what is changed in it. */
+qkv_tensor *qkv__attend_touched(qkv_tensor *const qkv[3], const qkv_mask *mask, const qkv_attention_opts *opts,
+                                const qkv__pass *pass, qkv_attention_kind kind);
 
 /* The same for y, what attention to pages gave, whose weights were kept. */
 void qkv__touch_cached(const qkv__pass *pass, const qkv_mha *m, qkv_tensor *y, qkv_attention_kind kind);

@@ -91,7 +91,7 @@ static bool project_self(const qkv__layer *l, qkv_tensor *x, const qkv__pass *pa
 }
 
 /* Attention of whole sequences and the last projection; pass NULL: nothing is changed in it. */
-static qkv_tensor *attend_whole(const qkv_mha *m, qkv_tensor *x, qkv_tensor *y, qkv_tensor *qkv[3], qkv_mask mask,
+static qkv_tensor *attend_whole(const qkv_mha *m, qkv_tensor *x, qkv_tensor *y, qkv_tensor *qkv[3], const qkv_mask *mask,
                                 qkv_attention_opts opts, const qkv__pass *pass)
 {
     opts.size = sizeof opts;
@@ -100,12 +100,13 @@ static qkv_tensor *attend_whole(const qkv_mha *m, qkv_tensor *x, qkv_tensor *y, 
     opts.dropout = m->dropout;
     qkv_tensor *heads = pass && pass->touches.n
                             ? qkv__attend_touched(qkv, mask, &opts, pass, x == y ? qkv__self_of(pass) : QKV_ATTENTION_CROSS)
-                            : qkv_attention_with(qkv[0], qkv[1], qkv[2], mask, &opts);
+                            : qkv_attention(qkv[0], qkv[1], qkv[2], mask, &opts);
     qkv__keep_projections(&(qkv_projections){ .x = x, .y = y, .q = qkv[0], .k = qkv[1], .v = qkv[2], .heads = heads });
     return qkv_linear_forward(&m->out, heads);
 }
 
-static qkv_tensor *mha_scaled(const qkv_mha *m, qkv_tensor *x, qkv_tensor *y, qkv_mask mask, float scale, const qkv__pass *pass)
+static qkv_tensor *mha_scaled(const qkv_mha *m, qkv_tensor *x, qkv_tensor *y, const qkv_mask *mask, float scale,
+                              const qkv__pass *pass)
 {
     qkv_tensor *qkv[3];
     if (!x || !y) return NULL;
@@ -115,7 +116,7 @@ static qkv_tensor *mha_scaled(const qkv_mha *m, qkv_tensor *x, qkv_tensor *y, qk
 
 qkv_tensor *qkv__cross_forward(const qkv_mha *m, qkv_tensor *x, const qkv__pass *pass)
 {
-    return mha_scaled(m, x, pass->memory, pass->cross, pass->o->attention_scale, pass);
+    return mha_scaled(m, x, pass->memory, &pass->cross, pass->o->attention_scale, pass);
 }
 
 qkv_tensor *qkv__self_forward(const qkv__layer *l, qkv_tensor *x, const qkv__pass *pass)
@@ -123,9 +124,9 @@ qkv_tensor *qkv__self_forward(const qkv__layer *l, qkv_tensor *x, const qkv__pas
     qkv_tensor *qkv[3];
     if (!x || !project_self(l, x, pass, qkv)) return NULL;
     const qkv_attention_opts opts = {
-        .scale = pass->o->attention_scale, .window = l->window, .score_cap = pass->o->score_cap, .relative = pass->relative
+        .scale = pass->o->attention_scale, .window = l->window, .softcap = pass->o->score_cap, .relative_bias = pass->relative
     };
-    return attend_whole(&l->self, x, x, qkv, pass->self, opts, pass);
+    return attend_whole(&l->self, x, x, qkv, &pass->self, opts, pass);
 }
 
 qkv_tensor *qkv__self_ragged(const qkv__layer *l, qkv_tensor *x, const qkv__pass *pass)
@@ -230,7 +231,7 @@ qkv_tensor *qkv__cross_cached(const qkv_mha *m, qkv_tensor *x, const qkv__pass *
     return attend_cached(m, qkv_linear_forward(&m->q, x), pass, true, 0);
 }
 
-qkv_tensor *qkv_mha_forward(const qkv_mha *m, qkv_tensor *x, qkv_tensor *y, qkv_mask mask)
+qkv_tensor *qkv_mha_forward(const qkv_mha *m, qkv_tensor *x, qkv_tensor *y, const qkv_mask *mask)
 {
     return mha_scaled(m, x, y, mask, 0, NULL);
 }

@@ -34,7 +34,7 @@ static qkv_tensor *pool_by_attention(qkv_tensor *hidden, const int32_t *lengths,
     int32_t *zeros = qkv__save(t, sizeof *zeros * (size_t)batch);
     for (int64_t b = 0; zeros && b < batch; b++) zeros[b] = 0;
     qkv_tensor *q = zeros ? qkv_gather(t, query, zeros, 2, (int64_t[]){ batch, 1 }) : NULL;
-    return qkv_reshape(qkv_attention(q, hidden, hidden, (qkv_mask){ .key_lengths = lengths }), QKV_SHAPE(batch, dim));
+    return qkv_reshape(qkv_attention(q, hidden, hidden, &(qkv_mask){ .key_lengths = lengths }, NULL), QKV_SHAPE(batch, dim));
 }
 
 qkv_tensor *qkv__transformer_pool(const qkv__transformer *m, qkv_tensor *hidden, const int32_t *lengths, qkv_pooling how)

@@ -179,7 +179,7 @@ static qkv_tensor *attend_from(const touching *w, int64_t from, qkv_tensor **wei
     qkv_attention_opts opts = *w->o;
     opts.weights = weights;
     qkv_tensor *v = changed_values(w->qkv[2], w->pass, w->kind, w->mask.key_lengths, from);
-    return qkv_attention_with(w->qkv[0], w->qkv[1], v, w->mask, &opts);
+    return qkv_attention(w->qkv[0], w->qkv[1], v, &w->mask, &opts);
 }
 
 /* For every query with its own values. Those that are the same for all queries are the common case. */
@@ -246,12 +246,12 @@ static bool has_heads_off(const touching *w)
     return false;
 }
 
-qkv_tensor *qkv__attend_touched(qkv_tensor *const qkv[3], qkv_mask mask, const qkv_attention_opts *opts, const qkv__pass *pass,
-                                qkv_attention_kind kind)
+qkv_tensor *qkv__attend_touched(qkv_tensor *const qkv[3], const qkv_mask *mask, const qkv_attention_opts *opts,
+                                const qkv__pass *pass, qkv_attention_kind kind)
 {
     int64_t kv_heads = opts->kv_heads ? opts->kv_heads : opts->heads;
     touching w = { .qkv = qkv,
-                   .mask = mask,
+                   .mask = *mask,
                    .o = opts,
                    .pass = pass,
                    .kind = kind,
@@ -261,7 +261,7 @@ qkv_tensor *qkv__attend_touched(qkv_tensor *const qkv[3], qkv_mask mask, const q
                    .dv = qkv[2]->shape[2] / kv_heads };
     qkv_tensor *weights = NULL;
     bool is_touched = qkv__touches_weights(&pass->touches, kind, pass->layer);
-    qkv_tensor *y = is_touched ? attend_with_values(&w, &weights) : qkv_attention_with(qkv[0], qkv[1], qkv[2], mask, opts);
+    qkv_tensor *y = is_touched ? attend_with_values(&w, &weights) : qkv_attention(qkv[0], qkv[1], qkv[2], mask, opts);
     if (is_touched) y = edit_rows(&w, y, weights);
     return has_heads_off(&w) ? qkv_mul(y, map_of(&w, is_on, 0)) : y;
 }

@@ -158,24 +158,21 @@ static bool additive_forward(qkv_tape *t, work *w, const qkv_attention_opts *opt
     return !qkv_tape_status(t);
 }
 
-qkv_tensor *qkv_additive_attention(qkv_tensor *q, qkv_tensor *k, qkv_tensor *w, qkv_tensor *v, qkv_mask mask,
-                                   const qkv_attention_opts *given)
+qkv_tensor *qkv__additive_attention(qkv_tensor *q, qkv_tensor *k, qkv_tensor *v, const qkv_mask *mask,
+                                    const qkv_attention_opts *opts)
 {
-    qkv_tensor *in[OPERANDS] = { q, k, w, v }, *qkv[3] = { q, k, v };
+    qkv_tensor *w = opts->additive, *in[OPERANDS] = { q, k, w, v }, *qkv[3] = { q, k, v };
     const char *name = "additive_attention";
     int ndim;
     int64_t shape[4];
-    qkv_attention_opts own, *opts = &own;
-    qkv_status status = qkv__attention_options(opts, given, name);
     qkv_tape *t = qkv__operands(name, OPERANDS, in);
-    if (t && status) return qkv__error_below(t);
     work *s = t ? qkv__save(t, sizeof *s) : NULL;
     if (!s) return NULL;
     *s = (work){ .w = qkv_tensor_data(w) };
     bool keeps = q->wants_grad || k->wants_grad || w->wants_grad || v->wants_grad;
-    if (!qkv__attention_setup(t, name, qkv, &mask, opts, keeps, &s->a, &ndim, shape)) return NULL;
-    if (opts->window || opts->score_cap > 0) return qkv__error(t, QKV_USAGE, "%s: it has no window and no cap", name);
-    if (opts->relative) return qkv__error(t, QKV_USAGE, "%s: it has no bias by distance (relative)", name);
+    if (!qkv__attention_setup(t, name, qkv, mask, opts, keeps, &s->a, &ndim, shape)) return NULL;
+    if (opts->window || opts->softcap > 0) return qkv__error(t, QKV_USAGE, "%s: it has no window and no cap", name);
+    if (opts->relative_bias) return qkv__error(t, QKV_USAGE, "%s: it has no bias by distance (relative)", name);
     if (w->ndim != 1 || w->shape[0] != s->a.dk)
         return qkv__error(t, QKV_USAGE, "%s: w is %s, it must be (%lld), the width of q and k", name, QKV_TEXT(w),
                           (long long)s->a.dk);

@@ -101,18 +101,19 @@ static void give_maps(qkv_tape *t, qkv__attention *x, const qkv_attention_opts *
     if (opts->scores) *opts->scores = scores;
 }
 
-qkv_tensor *qkv_attention_with(qkv_tensor *q, qkv_tensor *k, qkv_tensor *v, qkv_mask mask, const qkv_attention_opts *given)
+qkv_tensor *qkv_attention(qkv_tensor *q, qkv_tensor *k, qkv_tensor *v, const qkv_mask *mask, const qkv_attention_opts *given)
 {
     int ndim;
     int64_t shape[4];
     qkv_attention_opts own, *opts = &own;
     qkv_status status = qkv__attention_options(opts, given, "attention");
-    qkv_tensor *relative = opts->relative, *in[4] = { q, k, v, relative };
+    if (!status && opts->additive) return qkv__additive_attention(q, k, v, mask, opts);
+    qkv_tensor *relative = opts->relative_bias, *in[4] = { q, k, v, relative };
     qkv_tape *t = qkv__operands("attention", relative ? 4 : 3, in);
     if (t && status) return qkv__error_below(t);
     qkv__attention *x = t ? qkv__save(t, sizeof *x) : NULL;
     bool keeps = q && k && v && (q->wants_grad || k->wants_grad || v->wants_grad || (relative && relative->wants_grad));
-    if (!x || !qkv__attention_setup(t, "attention", in, &mask, opts, keeps, x, &ndim, shape)) return NULL;
+    if (!x || !qkv__attention_setup(t, "attention", in, mask, opts, keeps, x, &ndim, shape)) return NULL;
     if (relative && !read_relative(t, relative, x)) return NULL;
     if (x->scale == 0) x->scale = qkv__default_scale(x->dk);
     qkv_tensor *y = qkv__result(t, ndim, shape, attention_backward, relative ? 4 : 3, in);
@@ -128,9 +129,4 @@ qkv_tensor *qkv_attention_with(qkv_tensor *q, qkv_tensor *k, qkv_tensor *v, qkv_
     run_attention(t, x, x->batch * x->heads * qkv__ceil_div(x->tq, QKV__QUERY_BLOCK), forward_task);
     if (!qkv_tape_status(t)) give_maps(t, x, opts);
     return qkv_tape_status(t) ? NULL : y;
-}
-
-qkv_tensor *qkv_attention(qkv_tensor *q, qkv_tensor *k, qkv_tensor *v, qkv_mask mask)
-{
-    return qkv_attention_with(q, k, v, mask, NULL);
 }

@@ -129,9 +129,11 @@ static const void *copy_to(qkv_tape *t, const void *from, size_t bytes)
     return copy ? memcpy(copy, from, bytes) : NULL;
 }
 
-static bool read_mask(qkv_tape *t, const char *name, const qkv_mask *mask, int64_t window, bool keeps, qkv__attention *x)
+static bool read_mask(qkv_tape *t, const char *name, const qkv_mask *given, int64_t window, bool keeps, qkv__attention *x)
 {
     int64_t keeps_count, bias_count;
+    qkv_mask own, *mask = &own;
+    if (QKV__READ_OPTIONS(mask, bias_shape, given, name)) return qkv__error_below(t);
     x->seen = (qkv__seen){
         .causal = mask->causal != 0, .lengths = mask->key_lengths, .keep = mask->keep, .bias = mask->bias, .window = window
     };
@@ -156,7 +158,7 @@ float qkv__default_scale(int64_t width) { return (float)(1 / sqrt((double)width)
 
 qkv_status qkv__attention_options(qkv_attention_opts *to, const qkv_attention_opts *from, const char *name)
 {
-    qkv_status status = QKV__READ_OPTIONS(to, scores, from, name);
+    qkv_status status = QKV__READ_OPTIONS(to, scaled, from, name);
     if (to->weights) *to->weights = NULL;
     if (to->scaled) *to->scaled = NULL;
     if (to->scores) *to->scores = NULL;
@@ -174,13 +176,13 @@ static bool read_options(qkv_tape *t, const char *name, const qkv_attention_opts
         qkv__error(t, QKV_NUMERIC, "%s: the scale is %g, expected a finite number", name, (double)opts->scale);
         return false;
     }
-    if (opts->window < 0 || !(opts->score_cap >= 0 && opts->score_cap < INFINITY)) {
+    if (opts->window < 0 || !(opts->softcap >= 0 && opts->softcap < INFINITY)) {
         qkv__error(t, QKV_USAGE, "%s: the window is %lld and the cap %g, neither may be negative", name,
-                   (long long)opts->window, (double)opts->score_cap);
+                   (long long)opts->window, (double)opts->softcap);
         return false;
     }
     x->scale = opts->scale;
-    x->cap = opts->score_cap;
+    x->cap = opts->softcap;
     if (p == 0 || !qkv__is_training(t)) return true;
     x->drops = true;
     x->drop_scale = 1 / (1 - p);

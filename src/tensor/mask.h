@@ -13,6 +13,10 @@ bool qkv__attention_setup(qkv_tape *t, const char *name, qkv_tensor *const qkv[3
 /* Reads a caller's options; the maps that it asks for are NULL until they are there. */
 qkv_status qkv__attention_options(qkv_attention_opts *to, const qkv_attention_opts *from, const char *name);
 
+/* qkv_attention() with opts->additive, which were read. */
+qkv_tensor *qkv__additive_attention(qkv_tensor *q, qkv_tensor *k, qkv_tensor *v, const qkv_mask *mask,
+                                    const qkv_attention_opts *opts);
+
 /* The default scale, 1/sqrt(width), is used when the options have none. */
 float qkv__default_scale(int64_t width);
 
