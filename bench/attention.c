@@ -65,7 +65,7 @@ void bench_memory(int threads, bool quick)
         for (int64_t k = 0; k < qkv_tensor_count(x[i]); k++)
             qkv_tensor_data_mut(x[i])[k] = (float)(k * 7919 % 2003) * 1e-3f - 1;
     }
-    qkv_backward(qkv_sum(qkv_attention(x[0], x[1], x[2], &(qkv_mask){ 0 }, NULL)));
+    qkv_backward(qkv_sum(qkv_attention(x[0], x[1], x[2], &(qkv_mask){ 0 }, NULL), QKV_ALL_DIMS));
     stop_on(qkv_tape_status(t));
     printf("\nmemory: B1 H8 T8192 D64 forward and backward, beyond q, k, v and their gradients (%.0f MB):\n"
            "  reserved by the tape %.1f MB, resident %.1f MB; all weights at once would be %.0f MB\n",

@@ -111,7 +111,7 @@ int main(void)
     for (int step = 1; step <= STEPS && !learned && !status; step++) {
         int32_t x[BATCH * LENGTH], y[BATCH * LENGTH];
         draw(x, y, BATCH, 0);
-        qkv_tensor *loss = qkv_cross_entropy(forward(&m, t, x, BATCH), y);
+        qkv_tensor *loss = qkv_cross_entropy(forward(&m, t, x, BATCH), y, NULL);
         status = qkv_backward(loss); /* also reports whatever failed before it, making the layers included */
         if (!status) status = qkv_optimizer_step(adam);
         if (step % 20 == 0 && !status) {

@@ -204,7 +204,7 @@ static qkv_status run(const one *c, bool columns, const qkv_attention_opts *extr
     qkv_attention_opts opts = extra ? *extra : (qkv_attention_opts){ 0 };
     if (columns) opts.heads = c->heads, opts.kv_heads = c->kv_heads;
     qkv_tensor *y = qkv_attention(q, k, v, &c->mask, &opts);
-    qkv_status status = qkv_backward(qkv_sum(qkv_mul(y, w)));
+    qkv_status status = qkv_backward(qkv_sum(qkv_mul(y, w), QKV_ALL_DIMS));
     if (!status && r) {
         take(r->y, qkv_tensor_data(y), c->batch, c->heads, c->tq, c->dv, columns);
         take(r->q, qkv_tensor_grad(q), c->batch, c->heads, c->tq, c->dk, columns);
@@ -518,7 +518,7 @@ static void large_scores(void **state)
     qkv_tensor *q = qkv_variable(t, QKV_SHAPE(2, 1), F(100, -100)), *k = qkv_variable(t, QKV_SHAPE(3, 1), F(100, 99.99f, -100));
     qkv_tensor *y = qkv_attention(q, k, qkv_variable(t, QKV_SHAPE(3, 1), F(1, 2, 3)), NULL,
                                   &(qkv_attention_opts){ .weights = &weights });
-    assert_int_equal(qkv_backward(qkv_sum(y)), QKV_OK);
+    assert_int_equal(qkv_backward(qkv_sum(y, QKV_ALL_DIMS)), QKV_OK);
     float lead = expf(100 * (99.99f - 100)); /* the second of 99.99 as a float */
     assert_near(qkv_tensor_data(weights), F(1 / (1 + lead), lead / (1 + lead), 0, 0, 0, 1), 6, 1e-3f);
     for (int i = 0; i < 2; i++) {
@@ -710,7 +710,7 @@ static void memory_is_linear(void **state)
     qkv_tape *t = qkv_tape_new(NULL);
     qkv_tensor *x = qkv_variable(t, QKV_SHAPE(T, D), NULL);
     for (int64_t i = 0; i < T * D; i++) qkv_tensor_data_mut(x)[i] = (float)below(100) / 100;
-    assert_int_equal(qkv_backward(qkv_sum(qkv_attention(x, x, x, QKV_CAUSAL, NULL))), QKV_OK);
+    assert_int_equal(qkv_backward(qkv_sum(qkv_attention(x, x, x, QKV_CAUSAL, NULL), QKV_ALL_DIMS)), QKV_OK);
     assert_true(qkv_tape_peak_bytes(t) < 4 << 20);
     qkv_tape_free(t);
 }

@@ -148,7 +148,7 @@ static void gradients_are_those_of_double(void **state)
         setup s;
         begin(&s, how);
         qkv_tensor *hidden = qkv_variable(s.tape, QKV_SHAPE(BATCH, LENGTH, DIM), s.hidden);
-        qkv_tensor *loss = qkv_cross_entropy(qkv__transformer_classify(s.model, hidden, lengths), classes);
+        qkv_tensor *loss = qkv_cross_entropy(qkv__transformer_classify(s.model, hidden, lengths), classes, NULL);
         assert_true(fabs((double)qkv_tensor_item(loss) - loss_of(&s.x, how)) < 2e-6);
         assert_int_equal(qkv_backward(loss), QKV_OK);
         const struct part {

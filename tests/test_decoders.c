@@ -185,7 +185,7 @@ static void gradients_are_pytorchs(void **state)
         qkv_tape *t = qkv_tape_new(NULL);
         qkv_tensor *hidden = qkv__transformer_decode(m, t, &(qkv_tokens){ .ids = ids, .rows = 1, .length = length - 1 }, NULL,
                                                      NULL);
-        qkv_tensor *loss = qkv_cross_entropy(qkv__transformer_logits(m, hidden), ids + 1);
+        qkv_tensor *loss = qkv_cross_entropy(qkv__transformer_logits(m, hidden), ids + 1, NULL);
         if (qkv_backward(loss)) fail_msg("%s: %s", models[i].name, qkv_error());
         for (int k = 0; k < qkv_params_size(p); k++) compare_gradient(&models[i], p, k);
         qkv_tape_free(t);

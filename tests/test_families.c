@@ -296,13 +296,12 @@ static qkv_tensor *loss_of(const qkv_model *model, qkv_tape *t, const batch *b)
     const qkv__transformer *m = qkv__model_transformer(model);
     const qkv_config *o = qkv__transformer_config(m);
     qkv_tensor *last = run(model, t, b);
-    if (o->classes) return qkv_cross_entropy(qkv__transformer_classify(m, last, b->lengths), classes);
+    if (o->classes) return qkv_cross_entropy(qkv__transformer_classify(m, last, b->lengths), classes, NULL);
     int64_t length = o->decoder_layers ? b->target_length : b->length;
     const int32_t *ids = o->decoder_layers ? b->target : b->ids, *lengths = o->decoder_layers ? b->target_lengths : b->lengths;
     int32_t labels[64];
-    for (int64_t i = 0; i < BATCH * length; i++) labels[i] = i % length < lengths[i / length] ? ids[i] : -1;
-    return qkv_cross_entropy_with(qkv__transformer_logits(m, last), labels,
-                                  &(qkv_cross_entropy_opts){ .ignore = -1, .has_ignore = 1 });
+    for (int64_t i = 0; i < BATCH * length; i++) labels[i] = i % length < lengths[i / length] ? ids[i] : QKV_IGNORE;
+    return qkv_cross_entropy(qkv__transformer_logits(m, last), labels, NULL);
 }
 
 static int compare_gradients(const char *name)
@@ -1304,7 +1303,7 @@ static void loaded_models_train(void **state)
         for (int step = 0; step < 3; step++) {
             qkv_tensor *logits = qkv__transformer_logits(
                 x, qkv__transformer_decode(x, t, &(qkv_tokens){ .ids = ids, .rows = 1, .length = 4 }, NULL, NULL));
-            assert_int_equal(qkv_backward(qkv_cross_entropy(logits, labels)), QKV_OK);
+            assert_int_equal(qkv_backward(qkv_cross_entropy(logits, labels, NULL)), QKV_OK);
             assert_int_equal(qkv_optimizer_step(adam), QKV_OK);
             qkv_tape_reset(t);
         }
@@ -1466,7 +1465,8 @@ static void narrow_weights_elsewhere(void **state)
     assert_int_equal(qkv_tape_status(t), QKV_USAGE);
     qkv_tape_reset(t);
     x = qkv_variable(t, QKV_SHAPE(3, 16), NULL);
-    qkv_tensor *y = qkv_sum(qkv_affine(x, w, NULL)); /* its backward widens the weight: dx is the sum of its rows */
+    qkv_tensor *y = qkv_sum(qkv_affine(x, w, NULL),
+                            QKV_ALL_DIMS); /* its backward widens the weight: dx is the sum of its rows */
     assert_int_equal(qkv_backward(y), QKV_OK);
     qkv_tape *plain = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
     qkv_tensor *identity = qkv_constant(plain, QKV_SHAPE(16, 16), NULL);

@@ -50,7 +50,7 @@ static void self_attention_equals_pytorch(void **state)
     qkv_tensor *x = random_variable(t, 2, 3, 8);
     qkv_tensor *result = qkv_mha_forward(&m, x, x, QKV_CAUSAL);
     qkv_tensor *weight = random_variable(t, 2, 3, 8);
-    assert_int_equal(qkv_backward(qkv_sum(qkv_mul(result, weight))), QKV_OK);
+    assert_int_equal(qkv_backward(qkv_sum(qkv_mul(result, weight), QKV_ALL_DIMS)), QKV_OK);
     close_to("result", qkv_tensor_data(result), self_result, 48, 1e-5);
     close_to("dx", qkv_tensor_grad(x), self_dx, 48, 1e-4);
     close_to("dWq", qkv_tensor_grad(m.q.weight), self_dqkv, 64, 1e-4);
@@ -71,7 +71,7 @@ static void cross_attention_equals_pytorch(void **state)
     const int32_t lengths[] = { 4, 2 };
     qkv_tensor *result = qkv_mha_forward(&m, x, y, &(qkv_mask){ .key_lengths = lengths });
     qkv_tensor *weight = random_variable(t, 2, 3, 8);
-    assert_int_equal(qkv_backward(qkv_sum(qkv_mul(result, weight))), QKV_OK);
+    assert_int_equal(qkv_backward(qkv_sum(qkv_mul(result, weight), QKV_ALL_DIMS)), QKV_OK);
     close_to("result", qkv_tensor_data(result), cross_result, 48, 1e-5);
     close_to("dx", qkv_tensor_grad(x), cross_dx, 48, 1e-4);
     close_to("dy", qkv_tensor_grad(y), cross_dy, 48, 1e-4);
@@ -248,7 +248,7 @@ static void learned_positions(void **state)
     qkv_tensor *rows = qkv_positions_forward(&pos, t, 2, 3);
     assert_true(qkv_tensor_dim(rows, 0) == 3 && qkv_tensor_dim(rows, 1) == 3);
     assert_memory_equal(qkv_tensor_data(rows), qkv_tensor_data(pos.weight) + 6, 9 * sizeof(float));
-    assert_int_equal(qkv_backward(qkv_sum(rows)), QKV_OK);
+    assert_int_equal(qkv_backward(qkv_sum(rows, QKV_ALL_DIMS)), QKV_OK);
     for (int i = 0; i < 18; i++) assert_true(qkv_tensor_grad(pos.weight)[i] == (i >= 6 && i < 15 ? 1.0f : 0.0f));
     const int64_t bad[][2] = { { 0, 7 }, { 4, 3 }, { 7, 0 }, { -1, 2 }, { 1, -1 }, { INT64_MAX, INT64_MAX } };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -272,7 +272,7 @@ static void embedding_and_norm(void **state)
     assert_true(qkv_tensor_ndim(h) == 3 && qkv_tensor_dim(h, 0) == 2 && qkv_tensor_dim(h, 1) == 2 && qkv_tensor_dim(h, 2) == 5);
     for (int i = 0; i < 4; i++)
         assert_memory_equal(qkv_tensor_data(h) + 5 * i, qkv_tensor_data(e.weight) + 5 * ids[i], 5 * sizeof(float));
-    assert_int_equal(qkv_backward(qkv_sum(h)), QKV_OK);
+    assert_int_equal(qkv_backward(qkv_sum(h, QKV_ALL_DIMS)), QKV_OK);
     const float seen[] = { 1, 0, 0, 2, 0, 0, 1 }; /* how often each token is there */
     for (int i = 0; i < 35; i++) assert_true(qkv_tensor_grad(e.weight)[i] == seen[i / 5]);
 
@@ -340,7 +340,7 @@ static qkv_status one_training_step(void)
     qkv_optimizer *o = qkv_optimizer_new(p, &(qkv_optimizer_opts){ .rule = QKV_OPTIMIZER_ADAM });
     qkv_tape *t = o ? qkv_tape_new(&(qkv_tape_opts){ .train = 1 }) : NULL;
     qkv_tensor *x = qkv_variable(t, QKV_SHAPE(2, 3, 8), NULL);
-    qkv_status status = qkv_backward(qkv_sum(qkv_norm_forward(&n, qkv_mha_forward(&m, x, x, QKV_CAUSAL))));
+    qkv_status status = qkv_backward(qkv_sum(qkv_norm_forward(&n, qkv_mha_forward(&m, x, x, QKV_CAUSAL)), QKV_ALL_DIMS));
     if (!status) status = qkv_optimizer_step(o);
     qkv_tape_free(t);
     qkv_optimizer_free(o);

@@ -62,7 +62,7 @@ static void smoothing_number(void **state)
 {
     (void)state;
     qkv_tensor *x = matrix(2, 3, FLOATS(2, 1, 0.1f, 0.5f, 2.5f, 0.3f));
-    qkv_tensor *loss = qkv_cross_entropy_with(x, (int32_t[]){ 0, 1 }, &(qkv_cross_entropy_opts){ .smoothing = 0.1f });
+    qkv_tensor *loss = qkv_cross_entropy(x, (int32_t[]){ 0, 1 }, &(qkv_cross_entropy_opts){ .label_smoothing = 0.1f });
     near(qkv_tensor_item(loss), 0.436873, 5e-7);
 }
 
@@ -113,7 +113,7 @@ static void softmax_of_nothing_to_see(void **state)
     qkv_tensor *x = matrix(2, 3, FLOATS(-INFINITY, -INFINITY, -INFINITY, 0, -INFINITY, 0)), *y = qkv_softmax(x);
     const float expected[] = { 0, 0, 0, 0.5f, 0, 0.5f };
     for (int i = 0; i < 6; i++) assert_true(qkv_tensor_data(y)[i] == expected[i]);
-    assert_int_equal(qkv_backward(qkv_sum(qkv_mul(y, y))), QKV_OK);
+    assert_int_equal(qkv_backward(qkv_sum(qkv_mul(y, y), QKV_ALL_DIMS)), QKV_OK);
     for (int i = 0; i < 3; i++) assert_true(qkv_tensor_grad(x)[i] == 0);
 }
 
@@ -123,8 +123,7 @@ static void all_rows_ignored(void **state)
 {
     (void)state;
     qkv_tensor *x = matrix(2, 3, FLOATS(2, 1, 0, 1, 2, NAN));
-    qkv_tensor *loss = qkv_cross_entropy_with(x, (int32_t[]){ -100, -100 },
-                                              &(qkv_cross_entropy_opts){ .has_ignore = 1, .ignore = -100 });
+    qkv_tensor *loss = qkv_cross_entropy(x, (int32_t[]){ -100, -100 }, NULL);
     assert_true(qkv_tensor_item(loss) == 0);
     assert_int_equal(qkv_backward(loss), QKV_OK);
     for (int i = 0; i < 6; i++) assert_true(qkv_tensor_grad(x)[i] == 0);
@@ -132,7 +131,7 @@ static void all_rows_ignored(void **state)
 
 static float loss_of_row(const float *row, int32_t target)
 {
-    return qkv_tensor_item(qkv_cross_entropy(matrix(1, 3, row), &target));
+    return qkv_tensor_item(qkv_cross_entropy(matrix(1, 3, row), &target, NULL));
 }
 
 static void rows_count_by_weight(void **state)
@@ -141,7 +140,7 @@ static void rows_count_by_weight(void **state)
     const float x[] = { 2, 1, 0, 1, 2, 5, 0, 0, 1 }, weights[] = { 0.5f, 0, 2 };
     const int32_t targets[] = { 0, 0, 1 };
     qkv_tensor *logits = matrix(3, 3, x);
-    qkv_tensor *loss = qkv_cross_entropy_with(logits, targets, &(qkv_cross_entropy_opts){ .weights = weights });
+    qkv_tensor *loss = qkv_cross_entropy(logits, targets, &(qkv_cross_entropy_opts){ .weights = weights });
     double expected = (0.5 * (double)loss_of_row(x, 0) + 2 * (double)loss_of_row(x + 6, 1)) / 2.5;
     near(qkv_tensor_item(loss), expected, 1e-6);
     assert_int_equal(qkv_backward(loss), QKV_OK);
@@ -151,18 +150,16 @@ static void rows_count_by_weight(void **state)
 static void bad_targets(void **state)
 {
     (void)state;
-    refused(qkv_cross_entropy(matrix(2, 3, NULL), (int32_t[]){ 0, 3 }), QKV_USAGE, "target 3 of row 1 is outside 0..2");
-    refused(qkv_cross_entropy(matrix(2, 3, NULL), (int32_t[]){ -1, 0 }), QKV_USAGE, "target -1 of row 0");
+    refused(qkv_cross_entropy(matrix(2, 3, NULL), (int32_t[]){ 0, 3 }, NULL), QKV_USAGE, "target 3 of row 1 is outside 0..2");
+    refused(qkv_cross_entropy(matrix(2, 3, NULL), (int32_t[]){ -1, 0 }, NULL), QKV_USAGE, "target -1 of row 0");
     const int32_t targets[] = { 0, 1 };
     qkv_cross_entropy_opts bad[] = { { .weights = FLOATS(1, NAN) },
                                      { .weights = FLOATS(1, -1) },
                                      { .weights = FLOATS(1, INFINITY) } };
-    for (int i = 0; i < 3; i++)
-        refused(qkv_cross_entropy_with(matrix(2, 3, NULL), targets, &bad[i]), QKV_USAGE, "weight of row 1");
-    qkv_cross_entropy_opts smooth[] = { { .smoothing = 1 }, { .smoothing = -0.1f }, { .smoothing = NAN } };
-    for (int i = 0; i < 3; i++)
-        refused(qkv_cross_entropy_with(matrix(2, 3, NULL), targets, &smooth[i]), QKV_USAGE, "smoothing");
-    refused(qkv_cross_entropy(qkv_sum(vector(1, NULL)), targets), QKV_USAGE, "no dimension");
+    for (int i = 0; i < 3; i++) refused(qkv_cross_entropy(matrix(2, 3, NULL), targets, &bad[i]), QKV_USAGE, "weight of row 1");
+    qkv_cross_entropy_opts smooth[] = { { .label_smoothing = 1 }, { .label_smoothing = -0.1f }, { .label_smoothing = NAN } };
+    for (int i = 0; i < 3; i++) refused(qkv_cross_entropy(matrix(2, 3, NULL), targets, &smooth[i]), QKV_USAGE, "smoothing");
+    refused(qkv_cross_entropy(qkv_sum(vector(1, NULL), QKV_ALL_DIMS), targets, NULL), QKV_USAGE, "no dimension");
 }
 
 /* ---- dropout ---- */
@@ -181,7 +178,7 @@ static void dropout_keeps_its_share(void **state)
     (void)state;
     qkv_tensor *x = ones(), *y = qkv_dropout(x, 0.1f);
     int64_t kept = 0;
-    assert_int_equal(qkv_backward(qkv_sum(y)), QKV_OK);
+    assert_int_equal(qkv_backward(qkv_sum(y, QKV_ALL_DIMS)), QKV_OK);
     for (int i = 0; i < MANY; i++) {
         float value = qkv_tensor_data(y)[i];
         kept += value != 0;
@@ -272,7 +269,7 @@ static void shapes_that_do_not_fit(void **state)
     refused(qkv_slice(matrix(2, 3, NULL), 1, -1, 1), QKV_USAGE, "-1 to 1");
     refused(qkv_concat(2, (qkv_tensor *[]){ matrix(2, 3, NULL), matrix(2, 4, NULL) }, 0), QKV_USAGE, "part 1 is (2, 4)");
     refused(qkv_concat(1, (qkv_tensor *[]){ matrix(2, 3, NULL) }, -3), QKV_USAGE, "no dimension -3");
-    refused(qkv_sum_dim(matrix(2, 3, NULL), 2), QKV_USAGE, "no dimension 2");
+    refused(qkv_sum(matrix(2, 3, NULL), 2), QKV_USAGE, "no dimension 2");
     refused(qkv_mse(vector(2, NULL), vector(3, NULL)), QKV_USAGE, "must be equal");
     refused(qkv_binary_cross_entropy(vector(2, NULL), vector(3, NULL)), QKV_USAGE, "must be equal");
     refused(qkv_rope(matrix(2, 4, NULL), NULL), QKV_USAGE, "(B, T, heads*D)");
@@ -324,9 +321,9 @@ static void nothing_gives_nothing(void **state)
     assert_null(qkv_transpose(NULL, 0, 1));
     assert_null(qkv_slice(NULL, 0, 0, 1));
     assert_null(qkv_concat(2, (qkv_tensor *[]){ x, NULL }, 0));
-    assert_null(qkv_sum(NULL));
-    assert_null(qkv_mean_dim(NULL, 0));
-    assert_null(qkv_cross_entropy(NULL, NULL));
+    assert_null(qkv_sum(NULL, QKV_ALL_DIMS));
+    assert_null(qkv_mean(NULL, 0));
+    assert_null(qkv_cross_entropy(NULL, NULL, NULL));
     assert_null(qkv_mse(NULL, x));
     assert_null(qkv_gather(t, NULL, NULL, 0, NULL));
     assert_null(qkv_on(t, NULL));
@@ -365,30 +362,30 @@ static void empty_tensors(void **state)
                            qkv_concat(2, (qkv_tensor *[]){ x, x }, 0),
                            qkv_reshape(x, QKV_SHAPE(-1, 3)),
                            qkv_gather(t, one, NULL, QKV_SHAPE(0)) };
-    qkv_tensor *loss = qkv_add(qkv_sum(qkv_softmax(narrow)), qkv_cross_entropy(x, NULL));
+    qkv_tensor *loss = qkv_add(qkv_sum(qkv_softmax(narrow), QKV_ALL_DIMS), qkv_cross_entropy(x, NULL, NULL));
     for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
         same_shape(same[i], QKV_SHAPE(0, 3));
-        loss = qkv_add(loss, qkv_sum(same[i]));
+        loss = qkv_add(loss, qkv_sum(same[i], QKV_ALL_DIMS));
     }
     same_shape(qkv_transpose(x, 0, 1), QKV_SHAPE(3, 0));
     same_shape(qkv_concat(2, (qkv_tensor *[]){ x, one }, 0), QKV_SHAPE(1, 3));
-    same_shape(qkv_sum_dim(narrow, 0), QKV_SHAPE(0));
+    same_shape(qkv_sum(narrow, 0), QKV_SHAPE(0));
     same_shape(qkv_rope(qkv_variable(t, QKV_SHAPE(2, 0, 4), NULL), NULL), QKV_SHAPE(2, 0, 4));
-    qkv_tensor *zeros = qkv_sum_dim(x, 0); /* the sum of nothing */
+    qkv_tensor *zeros = qkv_sum(x, 0); /* the sum of nothing */
     same_shape(zeros, QKV_SHAPE(3));
     for (int i = 0; i < 3; i++) assert_true(qkv_tensor_data(zeros)[i] == 0);
-    loss = qkv_add(loss, qkv_sum(zeros));
+    loss = qkv_add(loss, qkv_sum(zeros, QKV_ALL_DIMS));
     assert_int_equal(qkv_backward(loss), QKV_OK);
     assert_true(qkv_tensor_item(loss) == 0);
     for (int i = 0; i < 3; i++) assert_true(qkv_tensor_grad(gain)[i] == 0 && qkv_tensor_grad(one)[i] == 0);
-    assert_true(isnan(qkv_tensor_item(qkv_mean(x))));
+    assert_true(isnan(qkv_tensor_item(qkv_mean(x, QKV_ALL_DIMS))));
 }
 
 static void without_dimensions(void **state)
 {
     (void)state;
     qkv_tensor *x = qkv_variable(t, 0, NULL, FLOATS(2)), *y = qkv_mul(qkv_add(x, x), qkv_permute(x, NULL));
-    y = qkv_add(qkv_mul(y, qkv_softmax(x)), qkv_sum(x));
+    y = qkv_add(qkv_mul(y, qkv_softmax(x)), qkv_sum(x, QKV_ALL_DIMS));
     same_shape(y, 0, NULL);
     near(qkv_tensor_item(y), 10, 0);
     assert_int_equal(qkv_backward(y), QKV_OK);
@@ -415,7 +412,7 @@ static void reshape_shares(void **state)
     qkv_tensor *x = matrix(2, 3, NULL), *y = qkv_reshape(x, QKV_SHAPE(3, -1));
     same_shape(y, QKV_SHAPE(3, 2));
     assert_ptr_equal(qkv_tensor_data(x), qkv_tensor_data(y));
-    assert_int_equal(qkv_backward(qkv_sum(qkv_scale(y, 3))), QKV_OK);
+    assert_int_equal(qkv_backward(qkv_sum(qkv_scale(y, 3), QKV_ALL_DIMS)), QKV_OK);
     for (int i = 0; i < 6; i++) assert_true(qkv_tensor_grad(x)[i] == 3);
 }
 
@@ -426,8 +423,8 @@ static void long_sums_stay_exact(void **state)
     enum { N = 1 << 20 };
     qkv_tensor *x = qkv_variable(t, QKV_SHAPE(N), NULL);
     for (int i = 0; i < N; i++) qkv_tensor_data_mut(x)[i] = 0.1f;
-    near(qkv_tensor_item(qkv_mean(x)), (double)0.1f, 2e-7);
-    near(qkv_tensor_item(qkv_sum_dim(x, 0)), (double)0.1f * N, 0.2);
+    near(qkv_tensor_item(qkv_mean(x, QKV_ALL_DIMS)), (double)0.1f, 2e-7);
+    near(qkv_tensor_item(qkv_sum(x, 0)), (double)0.1f * N, 0.2);
     near(qkv_tensor_item(qkv_mse(x, qkv_scale(x, 3))), 4 * (double)0.1f * (double)0.1f, 1e-7);
 }
 
@@ -455,10 +452,10 @@ static void a_row_alone_has_the_same_bits(void **state)
     for (int i = 0; i < WIDTH; i++) gain[i] = cosf((float)i);
     for (int which = 0; which < 6; which++) {
         qkv_tensor *all = matrix(BATCH, WIDTH, x), *y = row_ops(which, all, vector(WIDTH, gain));
-        assert_int_equal(qkv_backward(qkv_sum(qkv_mul(y, y))), QKV_OK);
+        assert_int_equal(qkv_backward(qkv_sum(qkv_mul(y, y), QKV_ALL_DIMS)), QKV_OK);
         for (int r = 0; r < BATCH; r++) {
             qkv_tensor *row = matrix(1, WIDTH, x + r * WIDTH), *alone = row_ops(which, row, vector(WIDTH, gain));
-            assert_int_equal(qkv_backward(qkv_sum(qkv_mul(alone, alone))), QKV_OK);
+            assert_int_equal(qkv_backward(qkv_sum(qkv_mul(alone, alone), QKV_ALL_DIMS)), QKV_OK);
             assert_memory_equal(qkv_tensor_data(alone), qkv_tensor_data(y) + r * WIDTH, sizeof gain);
             assert_memory_equal(qkv_tensor_grad(row), qkv_tensor_grad(all) + r * WIDTH, sizeof gain);
         }
@@ -535,7 +532,7 @@ static void additive_hidden_keys(void **state)
                                   &(qkv_attention_opts){ .additive = o.w });
     for (int64_t i = 0; i < 2 * 3 * 4; i++)
         assert_true(qkv_tensor_data(y)[i] == 0 && isfinite(qkv_tensor_data(y)[2 * 3 * 4 + i]));
-    assert_int_equal(qkv_backward(qkv_sum(qkv_mul(y, y))), QKV_OK);
+    assert_int_equal(qkv_backward(qkv_sum(qkv_mul(y, y), QKV_ALL_DIMS)), QKV_OK);
     for (int64_t i = 0; i < 2 * 3 * 3; i++) assert_true(qkv_tensor_grad(o.q)[i] == 0);
     for (int64_t i = 0; i < 2 * 5 * 3; i++) assert_true(qkv_tensor_grad(o.k)[i] == 0);
     for (int64_t i = 0; i < 2 * 5 * 4; i++) assert_true(qkv_tensor_grad(o.v)[i] == 0);
@@ -553,7 +550,7 @@ static void additive_dropout(void **state)
     qkv_tensor *again = qkv_attention(o.q, o.k, o.v, NULL, &opts);
     size_t bytes = sizeof(float) * (size_t)qkv_tensor_count(y);
     assert_memory_not_equal(qkv_tensor_data(y), qkv_tensor_data(again), bytes); /* another use, other numbers */
-    near(qkv_tensor_item(qkv_mean(y)), 1, 0.02);
+    near(qkv_tensor_item(qkv_mean(y, QKV_ALL_DIMS)), 1, 0.02);
     float *first = malloc(bytes);
     assert_non_null(first);
     memcpy(first, qkv_tensor_data(y), bytes);
@@ -566,7 +563,7 @@ static void additive_dropout(void **state)
     assert_memory_equal(qkv_tensor_data(y), first, bytes); /* the same step, the same bits */
     free(first);
     /* y is linear in v: its gradient must use the numbers that forward drew */
-    assert_int_equal(qkv_backward(qkv_sum(y)), QKV_OK);
+    assert_int_equal(qkv_backward(qkv_sum(y, QKV_ALL_DIMS)), QKV_OK);
     double by_gradient = 0, by_value = 0;
     for (int64_t i = 0; i < qkv_tensor_count(o.v); i++) by_gradient += (double)qkv_tensor_grad(o.v)[i];
     for (int64_t i = 0; i < qkv_tensor_count(y); i++) by_value += (double)qkv_tensor_data(y)[i];
@@ -581,7 +578,7 @@ static void additive_small_and_wrong(void **state)
         operands o = some_operands(sizes[i][0], sizes[i][1]);
         qkv_tensor *y = qkv_attention(o.q, o.k, o.v, NULL, &(qkv_attention_opts){ .additive = o.w });
         same_shape(y, QKV_SHAPE(2, 2, sizes[i][0], 4));
-        assert_int_equal(qkv_backward(qkv_sum(y)), QKV_OK);
+        assert_int_equal(qkv_backward(qkv_sum(y, QKV_ALL_DIMS)), QKV_OK);
         for (int64_t j = 0; j < qkv_tensor_count(y); j++)
             assert_true(qkv_tensor_data(y)[j] == (sizes[i][1] ? qkv_tensor_data(o.v)[j] : 0));
         for (int d = 0; d < 3; d++) assert_true(qkv_tensor_grad(o.w)[d] == 0); /* one key has weight 1 whatever its score */
@@ -618,7 +615,8 @@ static void additive_memory_is_linear(void **state)
     (void)state;
     qkv_tensor *q = waves(QKV_SHAPE(2000, 1), 0.1f), *k = waves(QKV_SHAPE(2000, 1), 0.2f), *v = waves(QKV_SHAPE(2000, 1), 0.3f);
     assert_int_equal(
-        qkv_backward(qkv_sum(qkv_attention(q, k, v, NULL, &(qkv_attention_opts){ .additive = waves(QKV_SHAPE(1), 1) }))),
+        qkv_backward(
+            qkv_sum(qkv_attention(q, k, v, NULL, &(qkv_attention_opts){ .additive = waves(QKV_SHAPE(1), 1) }), QKV_ALL_DIMS)),
         QKV_OK);
     assert_true(qkv_tape_peak_bytes(t) < 1 << 20);
 }

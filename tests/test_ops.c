@@ -48,6 +48,15 @@ static const int32_t *ids(int64_t n, int64_t limit)
     return all;
 }
 
+/* Some rows do not count. */
+static const int32_t *some_ids(int64_t n, int64_t limit, int32_t ignored)
+{
+    static int32_t some[MOST];
+    const int32_t *all = ids(n, limit);
+    for (int64_t i = 0; i < n; i++) some[i] = all[i] == ignored ? QKV_IGNORE : all[i];
+    return some;
+}
+
 static const float *harmonic(int64_t n)
 {
     static float all[MOST];
@@ -188,7 +197,7 @@ static void run_both_ways(const op *f, const shape *in, outcome *o)
 {
     qkv_tape *t = new_tape();
     qkv_tensor *x[MAX_IN], *y = run(f, in, o, t, x);
-    if (qkv_backward(qkv_sum(qkv_mul(y, weights_for(t, y))))) fail_msg("%s: %s", f->name, qkv_error());
+    if (qkv_backward(qkv_sum(qkv_mul(y, weights_for(t, y)), QKV_ALL_DIMS))) fail_msg("%s: %s", f->name, qkv_error());
     o->y = copy_values(qkv_tensor_data(y), qkv_tensor_count(y));
     for (int i = 0; i < o->n_in; i++) o->grad[i] = copy_values(qkv_tensor_grad(x[i]), qkv_tensor_count(x[i]));
     qkv_tape_free(t);
@@ -336,8 +345,9 @@ static void gradients_add(void **state)
         run_both_ways(&ops[k], ops[k].small, &once);
         qkv_tape *t = new_tape();
         qkv_tensor *x[MAX_IN], *y = run(&ops[k], ops[k].small, &once, t, x);
-        qkv_tensor *loss = qkv_sum(qkv_mul(y, weights_for(t, y)));
-        for (int i = 0; i < once.n_in; i++) loss = qkv_add(loss, qkv_sum(x[i])); /* runs first in backward: slope 1 */
+        qkv_tensor *loss = qkv_sum(qkv_mul(y, weights_for(t, y)), QKV_ALL_DIMS);
+        for (int i = 0; i < once.n_in; i++)
+            loss = qkv_add(loss, qkv_sum(x[i], QKV_ALL_DIMS)); /* runs first in backward: slope 1 */
         assert_int_equal(qkv_backward(loss), QKV_OK);
         for (int i = 0; i < once.n_in; i++)
             for (int64_t j = 0; j < once.grad[i].n; j++) {
@@ -365,7 +375,7 @@ static qkv_status try_both_ways(void)
             x[i] = i < o.n_in ? qkv_variable(tape_in_use, tried->large[i].ndim, tried->large[i].dim, o.in[i].data) : NULL;
         bool whole = true;
         for (int i = 0; i < o.n_in; i++) whole &= x[i] != NULL;
-        if (whole) status = qkv_backward(qkv_sum(tried->run(tape_in_use, x[0], x[1], x[2], x[3])));
+        if (whole) status = qkv_backward(qkv_sum(tried->run(tape_in_use, x[0], x[1], x[2], x[3]), QKV_ALL_DIMS));
         else status = qkv_tape_status(tape_in_use);
         qkv_tape_free(tape_in_use);
     }

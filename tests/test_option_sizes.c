@@ -67,9 +67,9 @@ static void older_programs(void **state)
     qkv_tensor *logits = qkv_constant(tape, QKV_SHAPE(2, 2), (float[]){ 1, 2, 3, 4 });
     const float weights[] = { -1, -1 };
     qkv_cross_entropy_opts entropy = { .size = offsetof(qkv_cross_entropy_opts, weights), .weights = weights };
-    assert_non_null(qkv_cross_entropy_with(logits, (int32_t[]){ 0, 1 }, &entropy));
+    assert_non_null(qkv_cross_entropy(logits, (int32_t[]){ 0, 1 }, &entropy));
     entropy.size = sizeof entropy;
-    assert_null(qkv_cross_entropy_with(logits, (int32_t[]){ 0, 1 }, &entropy));
+    assert_null(qkv_cross_entropy(logits, (int32_t[]){ 0, 1 }, &entropy));
     qkv_tape_free(tape);
 }
 

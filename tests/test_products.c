@@ -199,7 +199,7 @@ static void affine_digest(int64_t rows, int64_t in, int64_t out, char text[65])
     qkv_tape *t = qkv_tape_new(NULL);
     qkv_tensor *x = qkv_variable(t, QKV_SHAPE(rows, in), a), *w = qkv_variable(t, QKV_SHAPE(out, in), b);
     qkv_tensor *bias_of = qkv_variable(t, QKV_SHAPE(out), bias), *y = qkv_affine(x, w, bias_of);
-    assert_int_equal(qkv_backward(qkv_sum(qkv_mul(y, y))), QKV_OK);
+    assert_int_equal(qkv_backward(qkv_sum(qkv_mul(y, y), QKV_ALL_DIMS)), QKV_OK);
     sha256 s;
     sha256_start(&s);
     sha256_add(&s, qkv_tensor_data(y), sizeof(float) * (size_t)qkv_tensor_count(y));
@@ -260,7 +260,7 @@ static void affine_maps_together(void **state)
             else
                 for (int i = 0; i < N; i++) y[0][i] = qkv_affine(x, w[i], bias_of[i]);
             for (int i = 0; i < N; i++) {
-                qkv_tensor *square = qkv_sum(qkv_mul(y[together][i], y[together][i]));
+                qkv_tensor *square = qkv_sum(qkv_mul(y[together][i], y[together][i]), QKV_ALL_DIMS);
                 sum = sum ? qkv_add(sum, square) : square;
             }
             assert_int_equal(qkv_backward(sum), QKV_OK);

@@ -223,7 +223,7 @@ static qkv_tensor *loss_with_classes(const qkv__transformer *m, qkv_tape *t, con
     static const int32_t labels[BATCH] = { 0, 1, 2 };
     if (!qkv__transformer_config(m)->classes) return words;
     qkv_tensor *classes = qkv__transformer_classify(m, encode(m, t, b), source_lengths);
-    return qkv_add(words, qkv_cross_entropy(classes, labels));
+    return qkv_add(words, qkv_cross_entropy(classes, labels, NULL));
 }
 
 static qkv_tensor *loss_of(const qkv__transformer *m, qkv_tensor *logits)
@@ -235,8 +235,7 @@ static qkv_tensor *loss_of(const qkv__transformer *m, qkv_tensor *logits)
     draw_ids(labels, "labels", output_size(o), BATCH * length);
     for (int i = 0; i < BATCH * length; i++)
         if (i % length >= lengths[i / length]) labels[i] = -100;
-    return qkv_cross_entropy_with(logits, labels,
-                                  &(qkv_cross_entropy_opts){ .smoothing = 0.1f, .ignore = -100, .has_ignore = 1 });
+    return qkv_cross_entropy(logits, labels, &(qkv_cross_entropy_opts){ .label_smoothing = 0.1f });
 }
 
 /* ---- against PyTorch ---- */

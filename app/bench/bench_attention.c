@@ -47,7 +47,7 @@ static qkv_status attend_once(void *work, double *aside)
     qkv_tensor *q = attention_operand(a), *k = attention_operand(a), *v = attention_operand(a);
     *aside += qkv__seconds() - begin;
     qkv_tensor *y = qkv_attention(q, k, v, &(qkv_mask){ .causal = a->is_causal }, NULL);
-    if (a->has_backward) qkv_backward(qkv_sum(y));
+    if (a->has_backward) qkv_backward(qkv_sum(y, QKV_ALL_DIMS));
     return qkv_tape_status(a->tape);
 }
 

@@ -204,7 +204,7 @@ static qkv_tensor *answer_questions(const retriever *r, const questions *x)
 
 static qkv_status train_step(const retriever *r, const questions *x)
 {
-    if (qkv_backward(qkv_cross_entropy(answer_questions(r, x), x->answers))) return library_failed();
+    if (qkv_backward(qkv_cross_entropy(answer_questions(r, x), x->answers, NULL))) return library_failed();
     return qkv_optimizer_step(r->optimizer) ? library_failed() : QKV_OK;
 }
 

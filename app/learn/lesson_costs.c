@@ -232,7 +232,7 @@ static qkv_tensor *new_tokens(const layers *l)
 static qkv_status look_back(const layers *l, qkv_tensor *y)
 {
     qkv_tensor *direction = qkv_slice(qkv_on(l->tape, l->tokens), 0, l->n, l->n + 1);
-    return qkv_backward(qkv_sum(qkv_mul(qkv_slice(y, 0, l->n - 1, l->n), direction))) ? library_failed() : QKV_OK;
+    return qkv_backward(qkv_sum(qkv_mul(qkv_slice(y, 0, l->n - 1, l->n), direction), QKV_ALL_DIMS)) ? library_failed() : QKV_OK;
 }
 
 static double gradient_at(const qkv_tensor *x, int64_t row)

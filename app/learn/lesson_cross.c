@@ -145,11 +145,13 @@ static qkv_tensor *logits_of(const qkv_model *m, qkv_tape *t, const batch *b)
 static qkv_status train_translator(const qkv_model *m, qkv_tape *t, qkv_optimizer *o, batch *b, float losses[STEPS])
 {
     uint64_t state = 5;
+    int32_t targets[MOST * ROWS];
     const qkv_schedule schedule = { .kind = QKV_SCHEDULE_LINEAR, .lr = 5e-3, .warmup = 20, .steps = STEPS };
     for (int step = 0; step < STEPS; step++) {
         draw_batch(b, &state);
         qkv_tape_reset(t);
-        qkv_tensor *loss = qkv_cross_entropy_with(logits_of(m, t, b), b->chosen, &(qkv_cross_entropy_opts){ .has_ignore = 1 });
+        for (int i = 0; i < MOST * ROWS; i++) targets[i] = b->chosen[i] ? b->chosen[i] : QKV_IGNORE;
+        qkv_tensor *loss = qkv_cross_entropy(logits_of(m, t, b), targets, NULL);
         if (qkv_backward(loss)) return library_failed();
         losses[step] = qkv_tensor_item(loss);
         qkv_optimizer_set_lr(o, (float)qkv_schedule_lr(&schedule, step + 1));

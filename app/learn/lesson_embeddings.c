@@ -208,7 +208,7 @@ static qkv_status show_softmax(qkv_tape *t)
     qkv_tensor *rows[] = { softmax_at(t, 1, 0), softmax_at(t, 1, 100), softmax_at(t, 2, 0), softmax_at(t, 0.5f, 0) };
     qkv_tensor *all = qkv_concat(4, rows, 0), *x = qkv_variable(t, QKV_SHAPE(1, SCORES), scores);
     qkv_tensor *first = qkv_slice(qkv_softmax(x), 1, 0, 1);
-    if (qkv_tape_status(t) || qkv_backward(qkv_sum(first))) return library_failed();
+    if (qkv_tape_status(t) || qkv_backward(qkv_sum(first, QKV_ALL_DIMS))) return library_failed();
     const float *p = qkv_tensor_data(all), *g = qkv_tensor_grad(x);
     say_heading(_("Why softmax"));
     puts("    softmax(x)_i = exp(x_i) / (exp(x_1) + ... + exp(x_n))\n");

@@ -161,7 +161,7 @@ static qkv_status train_reader(reader *r)
     qkv_status status = o ? QKV_OK : library_failed();
     for (int step = 0; step < STEPS && !status; step++) {
         qkv_tape_reset(r->tape);
-        if (qkv_backward(qkv_cross_entropy(guess(r, 0, TRAINED), corpus.who)) || qkv_optimizer_step(o))
+        if (qkv_backward(qkv_cross_entropy(guess(r, 0, TRAINED), corpus.who, NULL)) || qkv_optimizer_step(o))
             status = library_failed();
     }
     qkv_optimizer_free(o);

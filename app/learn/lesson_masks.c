@@ -157,7 +157,7 @@ static qkv_status teach_nothing(qkv_tape *t, const qkv_params *p)
     qkv_tensor *far_below = qkv_constant(t, QKV_SHAPE(1), &(const float){ -1e9f });
     qkv_tensor *large = qkv_softmax(qkv_add(attend_masked(t, p, NULL).scaled, far_below));
     masked hidden = attend_masked(t, p, &(qkv_mask){ .key_lengths = &none });
-    if (qkv_backward(qkv_sum(hidden.output))) return library_failed();
+    if (qkv_backward(qkv_sum(hidden.output, QKV_ALL_DIMS))) return library_failed();
     for (int j = 0; j < T; j++) rows[j] = naive_softmax_of_hidden();
     memcpy(rows + T, qkv_tensor_data(large), T * sizeof *rows);
     memcpy(rows + 2 * T, qkv_tensor_data(hidden.weights), T * sizeof *rows);

@@ -87,7 +87,7 @@ static qkv_status gradient_left(const stack *s, qkv_tape *t, int depth, way w, d
     double sent = 0, arrived = 0;
     qkv_tape_reset(t);
     qkv_params_zero_grad(s->params);
-    if (qkv_backward(qkv_sum(qkv_mul(climb(s, t, depth, w), s->direction)))) return library_failed();
+    if (qkv_backward(qkv_sum(qkv_mul(climb(s, t, depth, w), s->direction), QKV_ALL_DIMS))) return library_failed();
     for (int i = 0; i < TOKENS * DIM; i++) {
         sent += (double)qkv_tensor_data(s->direction)[i] * (double)qkv_tensor_data(s->direction)[i];
         arrived += (double)qkv_tensor_grad(s->input)[i] * (double)qkv_tensor_grad(s->input)[i];
@@ -205,7 +205,7 @@ static const int stops[STOPS] = { 10, 100, 1000, 5000, 20000 };
 
 static qkv_tensor *smoothed(qkv_tensor *logits, const int32_t *targets, float s)
 {
-    return qkv_cross_entropy_with(logits, targets, &(qkv_cross_entropy_opts){ .smoothing = s });
+    return qkv_cross_entropy(logits, targets, &(qkv_cross_entropy_opts){ .label_smoothing = s });
 }
 
 /* Trains three logits towards class 0 by plain gradient descent: the confidence in it at every stop. */

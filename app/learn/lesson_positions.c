@@ -80,7 +80,7 @@ static double mean_difference(const float *a, const float *b)
 static qkv_status compare_orders(const layer *l, bool with_positions)
 {
     qkv_tensor *a = attend_words(l, one_order, with_positions), *b = attend_words(l, other_order, with_positions);
-    qkv_tensor *mean_a = qkv_mean_dim(a, 1), *mean_b = qkv_mean_dim(b, 1);
+    qkv_tensor *mean_a = qkv_mean(a, 1), *mean_b = qkv_mean(b, 1);
     if (qkv_tape_status(l->tape)) return library_failed();
     show_sentence(a, mean_a, one_order);
     show_sentence(b, mean_b, other_order);

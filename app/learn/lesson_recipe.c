@@ -106,7 +106,8 @@ static qkv_status show_smoothing(qkv_tape *t)
     for (int i = 0; i < ROWS * CLASSES; i++) targets[i] = i % CLASSES == classes[i / CLASSES] ? 0.9f : 0.1f / (CLASSES - 1);
     for (int i = 0; i < ROWS * CLASSES; i++) entropy -= targets[i] * logf(targets[i]) / ROWS;
     qkv_tensor *x = qkv_constant(t, QKV_SHAPE(ROWS, CLASSES), logits), *log_p = qkv_log_softmax(x);
-    qkv_tensor *cross = qkv_scale(qkv_sum(qkv_mul(qkv_constant(t, QKV_SHAPE(ROWS, CLASSES), targets), log_p)), -1.0f / ROWS);
+    qkv_tensor *cross = qkv_scale(qkv_sum(qkv_mul(qkv_constant(t, QKV_SHAPE(ROWS, CLASSES), targets), log_p), QKV_ALL_DIMS),
+                                  -1.0f / ROWS);
     if (qkv_tape_status(t)) return library_failed();
     say_heading(_("Label smoothing 0.1"));
     say(_(

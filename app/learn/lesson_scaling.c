@@ -61,7 +61,7 @@ static qkv_status measure_softmax(qkv_tape *t, const qkv_tensor *scores, float s
 {
     qkv_tensor *x = qkv_variable(t, qkv_tensor_ndim(scores), qkv_tensor_shape(scores), qkv_tensor_data(scores));
     qkv_tensor *scaled = qkv_scale(x, scale), *weights = qkv_softmax(scaled);
-    if (qkv_backward(qkv_sum(qkv_mul(weights, blame)))) return library_failed();
+    if (qkv_backward(qkv_sum(qkv_mul(weights, blame), QKV_ALL_DIMS))) return library_failed();
     double sums[MEASURES] = { 0 }, gradients[ROWS];
     for (int64_t i = 0; i < ROWS; i++) {
         sums[LARGEST] += largest(qkv_tensor_data(weights) + i * KEYS, KEYS);

@@ -47,9 +47,9 @@ qkv_status numbers_of_smoothing(qkv_tape *t, double n[QUIZ_NUMBERS])
     float log_targets[6];
     for (int i = 0; i < 6; i++) log_targets[i] = logf(targets[i]);
     qkv_tensor *gap = qkv_sub(qkv_constant(t, QKV_SHAPE(2, 3), log_targets), qkv_log_softmax(x));
-    qkv_tensor *kl = qkv_scale(qkv_sum(qkv_mul(qkv_constant(t, QKV_SHAPE(2, 3), targets), gap)), 0.5f);
-    qkv_tensor *soft = qkv_cross_entropy_with(x, classes, &(qkv_cross_entropy_opts){ .smoothing = 0.1f });
-    qkv_status status = take(t, qkv_cross_entropy(x, classes), 1, n);
+    qkv_tensor *kl = qkv_scale(qkv_sum(qkv_mul(qkv_constant(t, QKV_SHAPE(2, 3), targets), gap), QKV_ALL_DIMS), 0.5f);
+    qkv_tensor *soft = qkv_cross_entropy(x, classes, &(qkv_cross_entropy_opts){ .label_smoothing = 0.1f });
+    qkv_status status = take(t, qkv_cross_entropy(x, classes, NULL), 1, n);
     if (!status) status = take(t, soft, 1, n + 1);
     return status ? status : take(t, kl, 1, n + 2);
 }

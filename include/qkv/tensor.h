@@ -177,29 +177,24 @@ QKV_API qkv_tensor *qkv_slice(qkv_tensor *x, int dim, int64_t from, int64_t to);
 QKV_API qkv_tensor *qkv_concat(int n, qkv_tensor *const *parts, int dim);        /* n >= 1; equal but for dim */
 
 /* ---- sums ---- */
-QKV_API qkv_tensor *qkv_sum(qkv_tensor *x);              /* of everything; shape () */
-QKV_API qkv_tensor *qkv_mean(qkv_tensor *x);             /* of everything; shape () */
-QKV_API qkv_tensor *qkv_sum_dim(qkv_tensor *x, int dim); /* over one dimension, which disappears */
-QKV_API qkv_tensor *qkv_mean_dim(qkv_tensor *x, int dim);
+#define QKV_ALL_DIMS (-100)
+QKV_API qkv_tensor *qkv_sum(qkv_tensor *x, int dim);  /* over one dimension, which disappears; QKV_ALL_DIMS gives shape () */
+QKV_API qkv_tensor *qkv_mean(qkv_tensor *x, int dim); /* the same, divided by how many there are */
 
 /* ---- losses; shape () ---- */
 
-/* Cross-entropy of softmax(logits) against classes, averaged over the rows.  logits (..., K); targets: one a row, 0..K-1. */
-QKV_API qkv_tensor *qkv_cross_entropy(qkv_tensor *logits, const int32_t *targets);
-
-/* The same, averaged over the rows that count:
- *   row loss = -(1-s) log p[target] - s/K sum_k log p[k],   loss = sum w_i loss_i / sum w_i
- * s = smoothing, 0 <= s < 1; a row whose target is ignore counts nothing (weight 0);
+/* Cross-entropy of softmax(logits) against classes, averaged over the rows that count.
+ *   logits (..., K); targets: one a row, 0..K-1, or QKV_IGNORE: the row has weight 0
+ *   row loss = -(1-s) log p[target] - s/K sum_k log p[k],   loss = sum w_i loss_i / sum w_i,   s = label_smoothing, 0 <= s < 1
  * weights: one a row (>= 0, finite), or NULL for all 1. With no row that counts, the loss is 0 and so are the gradients.
- * A target outside 0..K-1 that is not ignored: USAGE, with its place. */
+ * A target outside 0..K-1: USAGE, with its place. opts NULL means all zero. */
+#define QKV_IGNORE (-100)
 typedef struct qkv_cross_entropy_opts {
     size_t size;
-    float smoothing;
-    int32_t ignore; /* used when has_ignore */
-    int has_ignore;
+    float label_smoothing;
     const float *weights;
 } qkv_cross_entropy_opts;
-QKV_API qkv_tensor *qkv_cross_entropy_with(qkv_tensor *logits, const int32_t *targets, const qkv_cross_entropy_opts *opts);
+QKV_API qkv_tensor *qkv_cross_entropy(qkv_tensor *logits, const int32_t *targets, const qkv_cross_entropy_opts *opts);
 
 /* mean of -(y log s + (1-y) log(1-s)), s = sigmoid(logits), y = target, from 0 to 1; equal shapes. The target is a constant: it
  * gets no gradient. */

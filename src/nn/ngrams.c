@@ -203,5 +203,5 @@ qkv_tensor *qkv__ngrams_add(const qkv__transformer *m, qkv_tensor *logits, const
         bool is_counted = classes && qkv__is_training(t);
         if (n) judge_row(m, slots, n_slots, n, is_counted ? classes[i] : -1, sums, qkv__tensor_data(said) + i * of_row);
     }
-    return qkv_add(logits, qkv_sum_dim(qkv_mul(said, m->ngram_weights), 2));
+    return qkv_add(logits, qkv_sum(qkv_mul(said, m->ngram_weights), 2));
 }

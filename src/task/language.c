@@ -20,8 +20,7 @@ static qkv_status measure_window(qkv_session *s, const int32_t *ids, int32_t *la
     qkv_status status = qkv_session_start(s, 1);
     if (!status) status = qkv_session_read(s, ids + begin, &n, QKV_LOGITS_ALL);
     if (status) return status;
-    const qkv_cross_entropy_opts opts = { .ignore = QKV_IGNORED, .has_ignore = 1 };
-    qkv_tensor *mean = qkv_cross_entropy_with(qkv_session_logits(s), labels, &opts);
+    qkv_tensor *mean = qkv_cross_entropy(qkv_session_logits(s), labels, NULL);
     if (!mean) return qkv_error_status();
     double nats = (double)qkv_tensor_item(mean) * (double)(to - from);
     if (!isfinite(nats)) return qkv__fail(QKV_NUMERIC, "perplexity: the loss is not finite");

@@ -76,7 +76,7 @@ static bool read_rows(qkv_tape *t, row *rows, int64_t n, int64_t k, const int32_
 {
     double total = 0;
     for (int64_t i = 0; i < n; i++) {
-        bool ignored = o->has_ignore && targets[i] == o->ignore;
+        bool ignored = targets[i] == QKV_IGNORE;
         if (!ignored && (targets[i] < 0 || targets[i] >= k))
             return qkv__error(t, QKV_USAGE, "cross_entropy: target %ld of row %lld is outside 0..%lld", (long)targets[i],
                               (long long)i, (long long)k - 1);
@@ -91,7 +91,7 @@ static bool read_rows(qkv_tape *t, row *rows, int64_t n, int64_t k, const int32_
     return true;
 }
 
-qkv_tensor *qkv_cross_entropy_with(qkv_tensor *logits, const int32_t *targets, const qkv_cross_entropy_opts *given)
+qkv_tensor *qkv_cross_entropy(qkv_tensor *logits, const int32_t *targets, const qkv_cross_entropy_opts *given)
 {
     qkv_cross_entropy_opts own, *opts = &own;
     qkv_tape *t = qkv__operands("cross_entropy", 1, &logits);
@@ -99,13 +99,13 @@ qkv_tensor *qkv_cross_entropy_with(qkv_tensor *logits, const int32_t *targets, c
     if (QKV__READ_OPTIONS(opts, weights, given, "cross_entropy")) return qkv__error_below(t);
     if (!logits->ndim) return qkv__error(t, QKV_USAGE, "cross_entropy: the logits have no dimension of classes");
     if (!targets && qkv__rows(logits)) return qkv__error(t, QKV_USAGE, "cross_entropy: there are no targets");
-    if (!(opts->smoothing >= 0 && opts->smoothing < 1))
+    if (!(opts->label_smoothing >= 0 && opts->label_smoothing < 1))
         return qkv__error(t, QKV_USAGE, "cross_entropy: the smoothing is %g, it must be in 0 <= s < 1",
-                          (double)opts->smoothing);
+                          (double)opts->label_smoothing);
     int64_t n = qkv__rows(logits), k = qkv__last(logits);
     saved_rows *s = qkv__save(t, sizeof *s + sizeof(row) * (size_t)n);
     if (!s || !read_rows(t, s->rows, n, k, targets, opts)) return NULL;
-    s->smoothing = opts->smoothing;
+    s->smoothing = opts->label_smoothing;
     qkv_tensor *y = qkv__result(t, 0, NULL, cross_entropy_backward, 1, &logits);
     work w = { .rows = s->rows, .x = qkv_tensor_data(logits), .k = k, .smoothing = s->smoothing };
     if (!y || !qkv__parallel_for(t, n, qkv__grain(k), cross_entropy_forward_rows, &w)) return NULL;
@@ -114,9 +114,4 @@ qkv_tensor *qkv_cross_entropy_with(qkv_tensor *logits, const int32_t *targets, c
     for (int64_t i = 0; i < n; i++) loss += (double)s->rows[i].weight * s->rows[i].loss;
     y->data[0] = (float)loss;
     return y;
-}
-
-qkv_tensor *qkv_cross_entropy(qkv_tensor *logits, const int32_t *targets)
-{
-    return qkv_cross_entropy_with(logits, targets, NULL);
 }

@@ -28,7 +28,7 @@ static float block_sum(const float *x, const float *unused, int64_t n)
     return kern->sum(x, n);
 }
 
-static qkv_tensor *sum_scaled(qkv_tape *t, qkv_tensor *x, double factor)
+static qkv_tensor *sum_all(qkv_tape *t, qkv_tensor *x, double factor)
 {
     double sum;
     qkv_tensor *y = qkv__result(t, 0, NULL, sum_backward, 1, &x);
@@ -38,18 +38,6 @@ static qkv_tensor *sum_scaled(qkv_tape *t, qkv_tensor *x, double factor)
     y->saved = saved;
     y->data[0] = (float)(sum * factor);
     return y;
-}
-
-qkv_tensor *qkv_sum(qkv_tensor *x)
-{
-    qkv_tape *t = qkv__operands("sum", 1, &x);
-    return t ? sum_scaled(t, x, 1) : NULL;
-}
-
-qkv_tensor *qkv_mean(qkv_tensor *x)
-{
-    qkv_tape *t = qkv__operands("mean", 1, &x);
-    return t ? sum_scaled(t, x, 1.0 / (double)x->count) : NULL;
 }
 
 /* ---- over one dimension: x (outer, n, inner) -> y (outer, inner) ---- */
@@ -114,6 +102,7 @@ static qkv_tensor *sum_over(const char *name, qkv_tensor *x, int dim, bool mean)
     qkv_tape *t = qkv__operands(name, 1, &x);
     int64_t shape[QKV_MAX_DIMS];
     if (!t) return NULL;
+    if (dim == QKV_ALL_DIMS) return sum_all(t, x, mean ? 1.0 / (double)x->count : 1);
     int d = dim < 0 ? dim + x->ndim : dim, ndim = 0;
     if (d < 0 || d >= x->ndim) return qkv__error(t, QKV_USAGE, "%s: %s has no dimension %d", name, QKV_TEXT(x), dim);
     over_work w = { .o = { 1, x->shape[d], 1, mean ? (float)(1.0 / (double)x->shape[d]) : 1.0f }, .x = qkv_tensor_data(x) };
@@ -134,5 +123,6 @@ static qkv_tensor *sum_over(const char *name, qkv_tensor *x, int dim, bool mean)
     return qkv__parallel_for(t, w.o.outer * w.pieces, qkv__grain(w.o.n * w.columns), sum_range, &w) ? y : NULL;
 }
 
-qkv_tensor *qkv_sum_dim(qkv_tensor *x, int dim) { return sum_over("sum_dim", x, dim, false); }
-qkv_tensor *qkv_mean_dim(qkv_tensor *x, int dim) { return sum_over("mean_dim", x, dim, true); }
+qkv_tensor *qkv_sum(qkv_tensor *x, int dim) { return sum_over("sum", x, dim, false); }
+
+qkv_tensor *qkv_mean(qkv_tensor *x, int dim) { return sum_over("mean", x, dim, true); }

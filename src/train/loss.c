@@ -25,8 +25,8 @@ static qkv_tensor *translation_loss(const qkv_loss *l, const qkv_model *m, qkv_t
     qkv_tensor *hidden = qkv__transformer_decode(
         x, t, &(qkv_tokens){ .ids = b->target, .rows = b->rows, .length = b->target_length, .lengths = b->target_lengths },
         memory, b->source_lengths);
-    const qkv_cross_entropy_opts opts = { .smoothing = smoothing, .ignore = QKV_IGNORED, .has_ignore = 1 };
-    return qkv_cross_entropy_with(qkv__transformer_logits(x, hidden), b->labels, &opts);
+    const qkv_cross_entropy_opts opts = { .label_smoothing = smoothing };
+    return qkv_cross_entropy(qkv__transformer_logits(x, hidden), b->labels, &opts);
 }
 
 qkv_loss qkv_loss_seq2seq(void) { return (qkv_loss){ .compute = translation_loss }; }
@@ -40,8 +40,8 @@ static qkv_tensor *next_token_loss(const qkv_loss *l, const qkv_model *m, qkv_ta
     qkv_tensor *hidden = qkv__transformer_decode(
         x, t, &(qkv_tokens){ .ids = b->target, .rows = b->rows, .length = b->target_length, .lengths = b->target_lengths },
         NULL, NULL);
-    const qkv_cross_entropy_opts opts = { .smoothing = smoothing, .ignore = QKV_IGNORED, .has_ignore = 1 };
-    return qkv_cross_entropy_with(qkv__transformer_logits(x, hidden), b->labels, &opts);
+    const qkv_cross_entropy_opts opts = { .label_smoothing = smoothing };
+    return qkv_cross_entropy(qkv__transformer_logits(x, hidden), b->labels, &opts);
 }
 
 qkv_loss qkv_loss_language_model(void) { return (qkv_loss){ .compute = next_token_loss, .id = NEXT }; }
@@ -97,7 +97,7 @@ static qkv_tensor *masked_loss(const qkv_loss *l, const qkv_model *m, qkv_tape *
         x, t, &(qkv_tokens){ .ids = b->source, .rows = b->rows, .length = b->source_length, .lengths = b->source_lengths });
     qkv_tensor *rows = qkv_reshape(hidden, 2, (int64_t[]){ all, -1 });
     qkv_tensor *logits = qkv__transformer_logits(x, qkv_gather(t, rows, places, 1, &n));
-    return qkv_cross_entropy_with(logits, labels, &(qkv_cross_entropy_opts){ .smoothing = smoothing });
+    return qkv_cross_entropy(logits, labels, &(qkv_cross_entropy_opts){ .label_smoothing = smoothing });
 }
 
 static qkv_tensor *no_masking(const qkv_loss *l, const qkv_model *m, qkv_tape *t, const qkv_batch *b, float smoothing)
@@ -163,11 +163,10 @@ static qkv_tensor *class_loss(const qkv_loss *l, const qkv_model *m, qkv_tape *t
     for (int64_t i = 0; i < b->rows; i++) classes[i] = class_of(b, i);
     qkv_tokens s;
     qkv_tensor *attention = qkv__batch_logits(m, t, b, &s), *logits = qkv__ngrams_add(x, attention, &s, classes);
-    const qkv_cross_entropy_opts opts = { .smoothing = smoothing, .weights = weights };
-    qkv_tensor *loss = qkv_cross_entropy_with(logits, classes, &opts);
+    const qkv_cross_entropy_opts opts = { .label_smoothing = smoothing, .weights = weights };
+    qkv_tensor *loss = qkv_cross_entropy(logits, classes, &opts);
     float alone = qkv__is_training(t) ? qkv__ngrams_overlap(x) : 0;
-    if (alone > 0)
-        loss = qkv_add(qkv_scale(loss, 1 - alone), qkv_scale(qkv_cross_entropy_with(attention, classes, &opts), alone));
+    if (alone > 0) loss = qkv_add(qkv_scale(loss, 1 - alone), qkv_scale(qkv_cross_entropy(attention, classes, &opts), alone));
     return qkv_scale(loss, (float)(sum / (double)b->rows));
 }
 
