@@ -11,7 +11,7 @@ enum { DIGITS = 10, LENGTH = 8, DIM = 32, BATCH = 64, TESTS = 250, STEPS = 1000 
 
 typedef struct model {
     qkv_embedding digit;
-    qkv_positions place;
+    qkv_embedding place;
     qkv_mha attention;
     qkv_linear out;
 } model;
@@ -19,7 +19,7 @@ typedef struct model {
 /* ids: batch x LENGTH digits   ->   (batch, LENGTH, DIGITS), how well each digit fits at each place of the answer */
 static qkv_tensor *forward(const model *m, qkv_tape *t, const int32_t *ids, int64_t batch)
 {
-    qkv_tensor *place = qkv_positions_forward(&m->place, t, 0, LENGTH);
+    qkv_tensor *place = qkv_on(t, m->place.weight);
     qkv_tensor *digits = qkv_add(qkv_embedding_forward(&m->digit, t, ids, batch, LENGTH), place);
     qkv_tensor *questions = qkv_add(qkv_constant(t, QKV_SHAPE(batch, LENGTH, DIM), NULL), place);
     return qkv_linear_forward(&m->out, qkv_mha_forward(&m->attention, questions, digits, NULL));
@@ -97,9 +97,9 @@ int main(void)
     qkv_params *p = qkv_params_new(42); /* owns every weight and its gradient */
     model m;
     m.digit = qkv_embedding_new(p, "digit", DIGITS, DIM);
-    m.place = qkv_positions_new(p, "place", LENGTH, DIM);
-    m.attention = qkv_mha_new(p, "attention", DIM, 1);
-    m.out = qkv_linear_new(p, "out", DIM, DIGITS);
+    m.place = qkv_embedding_new(p, "place", LENGTH, DIM);
+    m.attention = qkv_mha_new(p, "attention", &(qkv_mha_opts){ .dim = DIM, .heads = 1 });
+    m.out = qkv_linear_new(p, "out", DIM, DIGITS, 1);
     qkv_optimizer *adam = qkv_optimizer_new(p, &(qkv_optimizer_opts){ .rule = QKV_OPTIMIZER_ADAM, .lr = 5e-3f });
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .train = 1 });
 

@@ -42,7 +42,7 @@ says 11 "the formulas count what is made" "The small one has 938496 weights" "it
 says 12 "a look-up is a product" "elsewhere): largest difference 0.0000."
 says 12 "sizes" "0.7071, whatever d is. At d = 512 it is 16 times as loud" "0.71 times the multiplied one"
 says 12 "positions" "PE(0) 0.0000 1.0000 0.0000 1.0000" "PE(4) -0.7568 -0.6536 0.0400 0.9992" "both pairs give 1.5403" \
-    "positions: 1 from 512 on are wanted, the table has 512"
+    "gather: id 512 at place 0 is outside 0..511"
 # word + PE(4) is what stands under it
 same "12: the sum is the sum" "" "$(awk '$1 == "E" && $2 == "sqrt(d)" { split($0, e) } $1 == "PE(4)" { split($0, p) }
     $1 == "sum" && $3 == 4 { for (i = 0; i < 4; i++) { d = e[3 + i] + p[2 + i] - $(4 + i); if (d > 2e-4 || d < -2e-4) print d } }' 12.en)"

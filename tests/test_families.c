@@ -21,6 +21,7 @@
 #include "kern/kern.h"
 #include "model/classes.h"
 #include "nn/params.h"
+#include "tensor/packed.h"
 #include "tensor/types.h"
 #include "model/model.h"
 
@@ -1382,7 +1383,7 @@ static void packed_products(void **state)
         qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
         qkv_tensor *x = qkv_constant(t, QKV_SHAPE(m, k), NULL), *y[4];
         for (int64_t j = 0; j < m * k; j++) qkv_tensor_data_mut(x)[j] = (float)((j * 37 + 11) % 101) / 50 - 1;
-        qkv_set_packed_limit(i % 2 ? limit : 0);
+        qkv__set_packed_limit(i % 2 ? limit : 0);
         for (int j = 0; j < 3; j++) {
             assert_int_equal(qkv_packed_bytes() > 0, j == 2 && i % 2 && kern->packed_floats(n, k));
             y[j] = qkv_affine(x, w, NULL);
@@ -1397,7 +1398,7 @@ static void packed_products(void **state)
         free(values);
         free(wide);
     }
-    qkv_set_packed_limit(limit);
+    qkv__set_packed_limit(limit);
 }
 
 /* A model of 16 bits gives the bits it gives when it is widened; and its matrices were not widened before. */

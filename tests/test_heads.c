@@ -19,6 +19,7 @@
 #include "io/safetensors.h"
 #include "nn/params.h"
 #include "model/model.h"
+#include "tensor/packed.h"
 
 enum { DIM = 16 };
 
@@ -553,13 +554,13 @@ static void any_allocation_may_fail(void **state)
                  { "bert_dense", embed_once, 5 },
                  { "bert_dense", load_and_save_once, 20 } };
     size_t limit = qkv_packed_limit();
-    qkv_set_packed_limit(0); /* a packed weight stays with its model, which is there before and after */
+    qkv__set_packed_limit(0); /* a packed weight stays with its model, which is there before and after */
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         used = load_golden(rows[i].name);
         assert_true(each_allocation_fails(rows[i].once) > rows[i].least);
         qkv_model_free(used);
     }
-    qkv_set_packed_limit(limit);
+    qkv__set_packed_limit(limit);
 }
 
 int main(void)

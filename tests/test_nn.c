@@ -7,6 +7,7 @@
 
 #include "failing.h"
 #include "lcg.h"
+#include "nn/params.h"
 
 #include <qkv/qkv.h>
 
@@ -45,7 +46,7 @@ static void self_attention_equals_pytorch(void **state)
     (void)state;
     qkv_params *p = qkv_params_new(1);
     qkv_tape *t = qkv_tape_new(NULL);
-    qkv_mha m = qkv_mha_new(p, "att", 8, 2);
+    qkv_mha m = qkv_mha_new(p, "att", &(qkv_mha_opts){ .dim = 8, .heads = 2 });
     fill_weights(p);
     qkv_tensor *x = random_variable(t, 2, 3, 8);
     qkv_tensor *result = qkv_mha_forward(&m, x, x, QKV_CAUSAL);
@@ -65,7 +66,7 @@ static void cross_attention_equals_pytorch(void **state)
     (void)state;
     qkv_params *p = qkv_params_new(1);
     qkv_tape *t = qkv_tape_new(NULL);
-    qkv_mha m = qkv_mha_new_with(p, "att", &(qkv_mha_opts){ .dim = 8, .heads = 2, .kv_dim = 6 });
+    qkv_mha m = qkv_mha_new(p, "att", &(qkv_mha_opts){ .dim = 8, .heads = 2, .kv_dim = 6 });
     fill_weights(p);
     qkv_tensor *x = random_variable(t, 2, 3, 8), *y = random_variable(t, 2, 4, 6);
     const int32_t lengths[] = { 4, 2 };
@@ -113,7 +114,7 @@ static void check_against_definition(const qkv_mha_opts *opts, int64_t queries, 
 {
     qkv_params *p = qkv_params_new(1);
     qkv_tape *t = qkv_tape_new(NULL);
-    qkv_mha m = qkv_mha_new_with(p, "att", opts);
+    qkv_mha m = qkv_mha_new(p, "att", opts);
     assert_int_equal(qkv_params_status(p), QKV_OK);
     fill_weights(p);
     qkv_tensor *x = random_variable(t, 2, queries, opts->dim);
@@ -165,7 +166,7 @@ static void attention_refuses(void **state)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         qkv_params *p = qkv_params_new(1);
-        qkv_mha m = qkv_mha_new_with(p, "att", &cases[i].opts);
+        qkv_mha m = qkv_mha_new(p, "att", &cases[i].opts);
         assert_null(m.q.weight);
         assert_int_equal(qkv_params_status(p), QKV_USAGE);
         if (!strstr(qkv_error(), cases[i].says) || !strstr(qkv_error(), "\"att\"")) fail_msg("%s", qkv_error());
@@ -181,21 +182,19 @@ static void failed_layers_do_not_compute(void **state)
     qkv_params *p = qkv_params_new(1);
     qkv_params_add(p, "l.bias", QKV_SHAPE(4), QKV_INIT_ZERO, 0); /* takes the bias's name */
     qkv_params_add(p, "n.bias", QKV_SHAPE(4), QKV_INIT_ZERO, 0);
-    qkv_linear l = qkv_linear_new(p, "l", 4, 4);
-    qkv_norm n = qkv_norm_new(p, "n", 4);
+    qkv_linear l = qkv_linear_new(p, "l", 4, 4, true);
+    qkv_norm n = qkv_norm_new(p, "n", 4, QKV_NORM_LAYER);
     qkv_embedding e = qkv_embedding_new(p, "e", 0, 4);
-    qkv_positions pos = qkv_positions_new(p, "pos", 4, -1);
-    qkv_mha m = qkv_mha_new(p, "m", 4, 3);
+    qkv_mha m = qkv_mha_new(p, "m", &(qkv_mha_opts){ .dim = 4, .heads = 3 });
     assert_int_equal(qkv_params_status(p), QKV_USAGE);
     assert_non_null(strstr(qkv_error(), "l.bias"));
     qkv_tape *t = qkv_tape_new(NULL);
     const int32_t id = 0;
-    for (int i = 0; i < 5; i++) {
+    for (int i = 0; i < 4; i++) {
         qkv_tensor *x = qkv_variable(t, QKV_SHAPE(1, 1, 4), NULL);
         const qkv_tensor *y = i == 0   ? qkv_linear_forward(&l, x)
                               : i == 1 ? qkv_norm_forward(&n, x)
                               : i == 2 ? qkv_embedding_forward(&e, t, &id, 1, 1)
-                              : i == 3 ? qkv_positions_forward(&pos, t, 0, 1)
                                        : qkv_mha_forward(&m, x, x, NULL);
         assert_null(y);
         assert_int_equal(qkv_tape_status(t), QKV_USAGE);
@@ -204,11 +203,11 @@ static void failed_layers_do_not_compute(void **state)
     char long_name[400];
     memset(long_name, 'x', sizeof long_name);
     long_name[399] = '\0';
-    assert_null(qkv_linear_new(p, long_name, 2, 2).weight);
-    assert_null(qkv_linear_new(p, NULL, 2, 2).weight);
-    assert_null(qkv_linear_new(p, "l2", 0, 2).weight);
-    assert_null(qkv_linear_new(NULL, "l3", 2, 2).weight);
-    assert_null(qkv_mha_new(NULL, "m3", 2, 2).q.weight);
+    assert_null(qkv_linear_new(p, long_name, 2, 2, true).weight);
+    assert_null(qkv_linear_new(p, NULL, 2, 2, true).weight);
+    assert_null(qkv_linear_new(p, "l2", 0, 2, true).weight);
+    assert_null(qkv_linear_new(NULL, "l3", 2, 2, true).weight);
+    assert_null(qkv_mha_new(NULL, "m3", &(qkv_mha_opts){ .dim = 2, .heads = 2 }).q.weight);
     qkv_tape_free(t);
     qkv_params_free(p);
 }
@@ -219,22 +218,22 @@ static void sinusoids(void **state)
 {
     (void)state;
     qkv_tape *t = qkv_tape_new(NULL);
-    const qkv_tensor *table = qkv_sinusoid(t, 0, 5, 4, 0);
+    const qkv_tensor *table = qkv_sinusoid(t, 0, 5, 4, QKV_POSITION_SINUSOID);
     const double first[4] = { 0, 1, 0, 1 }, fifth[4] = { -0.7568, -0.6536, 0.0400, 0.9992 };
     close_to("PE(0)", qkv_tensor_data(table), first, 4, 1e-7);
     for (int i = 0; i < 4; i++) assert_true(fabs((double)qkv_tensor_data(table)[16 + i] - fifth[i]) <= 0.5e-4);
-    const qkv_tensor *later = qkv_sinusoid(t, 4, 1, 4, 0);
+    const qkv_tensor *later = qkv_sinusoid(t, 4, 1, 4, QKV_POSITION_SINUSOID);
     assert_memory_equal(qkv_tensor_data(later), qkv_tensor_data(table) + 16, 4 * sizeof(float));
     for (int dim = 4; dim <= 5; dim++) { /* an odd one has one more sine than cosines */
-        const float *pairs = qkv_tensor_data(qkv_sinusoid(t, 3, 2, dim, 0)),
-                    *halves = qkv_tensor_data(qkv_sinusoid(t, 3, 2, dim, 1));
+        const float *pairs = qkv_tensor_data(qkv_sinusoid(t, 3, 2, dim, QKV_POSITION_SINUSOID)),
+                    *halves = qkv_tensor_data(qkv_sinusoid(t, 3, 2, dim, QKV_POSITION_SINUSOID_HALVES));
         int sines = (dim + 1) / 2;
         for (int row = 0; row < 2; row++)
             for (int i = 0; i < dim; i++)
                 assert_true(halves[row * dim + (i % 2 ? sines + i / 2 : i / 2)] == pairs[row * dim + i]);
     }
     assert_int_equal(qkv_tape_status(t), QKV_OK);
-    assert_null(qkv_sinusoid(t, -1, 2, 4, 0));
+    assert_null(qkv_sinusoid(t, -1, 2, 4, QKV_POSITION_SINUSOID));
     assert_int_equal(qkv_tape_status(t), QKV_USAGE);
     qkv_tape_free(t);
 }
@@ -244,8 +243,8 @@ static void learned_positions(void **state)
     (void)state;
     qkv_params *p = qkv_params_new(1);
     qkv_tape *t = qkv_tape_new(NULL);
-    qkv_positions pos = qkv_positions_new(p, "pos", 6, 3);
-    qkv_tensor *rows = qkv_positions_forward(&pos, t, 2, 3);
+    qkv_embedding pos = qkv_embedding_new(p, "pos", 6, 3);
+    qkv_tensor *rows = qkv__positions_forward(&pos, t, 2, 3);
     assert_true(qkv_tensor_dim(rows, 0) == 3 && qkv_tensor_dim(rows, 1) == 3);
     assert_memory_equal(qkv_tensor_data(rows), qkv_tensor_data(pos.weight) + 6, 9 * sizeof(float));
     assert_int_equal(qkv_backward(qkv_sum(rows, QKV_ALL_DIMS)), QKV_OK);
@@ -253,7 +252,7 @@ static void learned_positions(void **state)
     const int64_t bad[][2] = { { 0, 7 }, { 4, 3 }, { 7, 0 }, { -1, 2 }, { 1, -1 }, { INT64_MAX, INT64_MAX } };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         qkv_tape_reset(t);
-        assert_null(qkv_positions_forward(&pos, t, bad[i][0], bad[i][1]));
+        assert_null(qkv__positions_forward(&pos, t, bad[i][0], bad[i][1]));
         assert_int_equal(qkv_tape_status(t), QKV_USAGE);
     }
     qkv_tape_free(t);
@@ -266,7 +265,7 @@ static void embedding_and_norm(void **state)
     qkv_params *p = qkv_params_new(1);
     qkv_tape *t = qkv_tape_new(NULL);
     qkv_embedding e = qkv_embedding_new(p, "tok", 7, 5);
-    qkv_norm n = qkv_norm_new(p, "norm", 5);
+    qkv_norm n = qkv_norm_new(p, "norm", 5, QKV_NORM_LAYER);
     const int32_t ids[] = { 3, 0, 6, 3 };
     qkv_tensor *h = qkv_embedding_forward(&e, t, ids, 2, 2);
     assert_true(qkv_tensor_ndim(h) == 3 && qkv_tensor_dim(h, 0) == 2 && qkv_tensor_dim(h, 1) == 2 && qkv_tensor_dim(h, 2) == 5);
@@ -284,15 +283,12 @@ static void embedding_and_norm(void **state)
     qkv_params_free(p);
 }
 
-/* A padding mask made of ids hides exactly the padded keys, as a keep map and as lengths. */
+/* A padding mask hides exactly the padded keys, as a keep map and as lengths. */
 static void padding_masks_hide_keys(void **state)
 {
     (void)state;
-    const int32_t ids[] = { 1, 2, 3, 0, 0, 4, 5, 0, 0, 0 };
-    uint8_t keep[10];
-    int32_t lengths[2];
-    qkv_padding_keep(ids, 2, 5, 0, keep);
-    qkv_padding_lengths(ids, 2, 5, 0, lengths);
+    const uint8_t keep[] = { 1, 1, 1, 0, 0, 1, 1, 0, 0, 0 };
+    const int32_t lengths[] = { 3, 2 };
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .keep_attention = 1 });
     lcg_state = 1;
     qkv_tensor *x = random_variable(t, 2, 5, 4);
@@ -301,7 +297,7 @@ static void padding_masks_hide_keys(void **state)
     assert_int_equal(qkv_tape_status(t), QKV_OK);
     assert_memory_equal(qkv_tensor_data(a), qkv_tensor_data(b), 40 * sizeof(float));
     const float *weights = qkv_tensor_data(qkv_tape_attention(t, 0));
-    for (int i = 0; i < 50; i++) assert_int_equal(weights[i] > 0, ids[i / 25 * 5 + i % 5] != 0);
+    for (int i = 0; i < 50; i++) assert_int_equal(weights[i] > 0, keep[i / 25 * 5 + i % 5]);
     qkv_tape_free(t);
 }
 
@@ -312,7 +308,7 @@ static void the_line(void **state)
     const char *expected[] = { "0.28 0.10 33.000", "1.98 0.73 0.123", "2.07 0.79 0.015", "2.06 0.82 0.012", "2.06 0.84 0.009" };
     const float xs[] = { 0, 1, 2, 3, 4 }, ys[] = { 1, 3, 5, 7, 9 };
     qkv_params *p = qkv_params_new(1);
-    qkv_linear l = qkv_linear_new(p, "line", 1, 1);
+    qkv_linear l = qkv_linear_new(p, "line", 1, 1, true);
     qkv_tensor_data_mut(l.weight)[0] = 0;
     qkv_optimizer *o = qkv_optimizer_new(p, &(qkv_optimizer_opts){ .rule = QKV_OPTIMIZER_SGD, .lr = 0.01f });
     qkv_tape *t = qkv_tape_new(NULL);
@@ -335,8 +331,8 @@ static void the_line(void **state)
 static qkv_status one_training_step(void)
 {
     qkv_params *p = qkv_params_new(1);
-    qkv_mha m = qkv_mha_new(p, "att", 8, 2);
-    qkv_norm n = qkv_norm_new(p, "norm", 8);
+    qkv_mha m = qkv_mha_new(p, "att", &(qkv_mha_opts){ .dim = 8, .heads = 2 });
+    qkv_norm n = qkv_norm_new(p, "norm", 8, QKV_NORM_LAYER);
     qkv_optimizer *o = qkv_optimizer_new(p, &(qkv_optimizer_opts){ .rule = QKV_OPTIMIZER_ADAM });
     qkv_tape *t = o ? qkv_tape_new(&(qkv_tape_opts){ .train = 1 }) : NULL;
     qkv_tensor *x = qkv_variable(t, QKV_SHAPE(2, 3, 8), NULL);

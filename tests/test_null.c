@@ -43,7 +43,6 @@ static struct {
     qkv_linear linear;
     qkv_embedding embed;
     qkv_norm norm;
-    qkv_positions positions;
     qkv_mha mha;
     qkv_ffn ffn;
     qkv_word_counts *words;
@@ -127,9 +126,10 @@ static qkv_status each_labelled(void *data, const qkv_labelled *x) { return (voi
 #define V_qkv_params_P it.params
 #define V_const_qkv_params_P it.params
 #define V_const_qkv_linear_P &it.linear
+#define V_qkv_norm_kind QKV_NORM_LAYER
+#define V_qkv_position_kind QKV_POSITION_SINUSOID
 #define V_const_qkv_embedding_P &it.embed
 #define V_const_qkv_norm_P &it.norm
-#define V_const_qkv_positions_P &it.positions
 #define V_const_qkv_mha_P &it.mha
 #define V_const_qkv_ffn_P &it.ffn
 #define V_qkv_model_P it.model
@@ -316,11 +316,10 @@ static int make_one_of_each(void **state)
     it.tape = qkv_tape_new(NULL);
     it.tensor = qkv_variable(it.tape, QKV_SHAPE(1, 1), NULL);
     it.params = qkv_params_new(1);
-    it.linear = qkv_linear_new(it.params, "linear", 1, 1);
+    it.linear = qkv_linear_new(it.params, "linear", 1, 1, true);
     it.embed = qkv_embedding_new(it.params, "embed", 300, 8);
-    it.norm = qkv_norm_new(it.params, "norm", 1);
-    it.positions = qkv_positions_new(it.params, "positions", 8, 8);
-    it.mha = qkv_mha_new(it.params, "mha", 4, 1);
+    it.norm = qkv_norm_new(it.params, "norm", 1, QKV_NORM_LAYER);
+    it.mha = qkv_mha_new(it.params, "mha", &(qkv_mha_opts){ .dim = 4, .heads = 1 });
     it.ffn = qkv_ffn_new(it.params, "ffn", &(qkv_ffn_opts){ .dim = 4, .d_ff = 4 });
     it.words = qkv_word_counts_new();
     qkv_word_counts_add(it.words, "a b b a", 7);

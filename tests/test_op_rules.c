@@ -3,6 +3,9 @@
 #include <qkv/tensor.h>
 #include <qkv/unstable/util.h>
 
+#include "tensor/inplace.h"
+#include "tensor/tape.h"
+
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -200,7 +203,7 @@ static uint64_t drop_bits(uint64_t seed, uint64_t step, int which)
 {
     qkv_tape *old = t;
     t = qkv_tape_new(&(qkv_tape_opts){ .train = 1, .seed = seed });
-    qkv_tape_set_step(t, step);
+    qkv__tape_set_step(t, step);
     qkv_tensor *y = NULL;
     for (int i = 0; i <= which; i++) y = qkv_dropout(ones(), 0.5f);
     uint64_t bits = 0;
@@ -248,8 +251,10 @@ static void shapes_that_do_not_fit(void **state)
     refused(qkv_add(matrix(2, 3, NULL), vector(2, NULL)), QKV_USAGE, "add: shapes (2, 3) and (2) do not broadcast");
     refused(qkv_sub(matrix(2, 3, NULL), matrix(4, 3, NULL)), QKV_USAGE, "sub: shapes");
     refused(qkv_mul(matrix(2, 0, NULL), matrix(2, 3, NULL)), QKV_USAGE, "mul: shapes");
-    refused(qkv_silu_gated(vector(2, NULL), vector(3, NULL)), QKV_USAGE, "silu_gated: the gate is (2), x is (3): they must be");
-    refused(qkv_gelu_gated(vector(2, NULL), vector(3, NULL)), QKV_USAGE, "gelu_gated: the gate is (2), x is (3): they must be");
+    refused(qkv__silu_gated(vector(2, NULL), vector(3, NULL)), QKV_USAGE,
+            "silu_gated: the gate is (2), x is (3): they must be");
+    refused(qkv__gelu_gated(vector(2, NULL), vector(3, NULL)), QKV_USAGE,
+            "gelu_gated: the gate is (2), x is (3): they must be");
     refused(qkv_layer_norm(matrix(2, 3, NULL), vector(2, NULL), NULL, 0), QKV_USAGE, "gain must be (3)");
     refused(qkv_layer_norm(matrix(2, 3, NULL), vector(3, NULL), vector(2, NULL), 0), QKV_USAGE, "bias must be (3)");
     refused(qkv_layer_norm(matrix(2, 3, NULL), vector(3, NULL), NULL, NAN), QKV_USAGE, "eps");
@@ -310,7 +315,7 @@ static void nothing_gives_nothing(void **state)
     assert_null(qkv_mul(NULL, x));
     assert_null(qkv_scale(NULL, 1));
     assert_null(qkv_relu(NULL));
-    assert_null(qkv_silu_gated(NULL, x));
+    assert_null(qkv__silu_gated(NULL, x));
     assert_null(qkv_softmax(NULL));
     assert_null(qkv_layer_norm(x, NULL, NULL, 0));
     assert_null(qkv_rms_norm(NULL, x, 0));
@@ -350,8 +355,8 @@ static void empty_tensors(void **state)
                            qkv_scale(x, 2),
                            qkv_gelu(x),
                            qkv_tanh(x),
-                           qkv_silu_gated(x, x),
-                           qkv_gelu_gated(x, x),
+                           qkv__silu_gated(x, x),
+                           qkv__gelu_gated(x, x),
                            qkv_softmax(x),
                            qkv_log_softmax(x),
                            qkv_layer_norm(x, gain, gain, 0),
@@ -555,7 +560,7 @@ static void additive_dropout(void **state)
     assert_non_null(first);
     memcpy(first, qkv_tensor_data(y), bytes);
     qkv_tape_reset(t);
-    qkv_tape_set_step(t, 0);
+    qkv__tape_set_step(t, 0);
     o = some_operands(200, 50);
     opts.additive = o.w;
     for (int64_t i = 0; i < qkv_tensor_count(o.v); i++) qkv_tensor_data_mut(o.v)[i] = 1;

@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "failing.h"
+#include "tensor/inplace.h"
 
 /* ---- what the rows are made of; tests/golden/make_ops.py has the same ---- */
 

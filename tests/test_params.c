@@ -207,32 +207,6 @@ static void survives_failing_memory(void **state)
     assert_true(each_allocation_fails(make_weights) > 10);
 }
 
-static void padding_of_ids(void **state)
-{
-    (void)state;
-    const int32_t ids[] = { 1, 2, 3, 0, 0, 4, 5, 0, 0, 0, 0, 0, 6, 0, 0, 0, 0, 0, 0, 0 };
-    const uint8_t expected[] = { 1, 1, 1, 0, 0, 1, 1, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0 };
-    uint8_t keep[20];
-    int32_t lengths[4];
-    qkv_padding_keep(ids, 4, 5, 0, keep);
-    assert_memory_equal(keep, expected, 20);
-    qkv_padding_lengths(ids, 4, 5, 0, lengths);
-    assert_true(lengths[0] == 3 && lengths[1] == 2 && lengths[2] == 3 && lengths[3] == 0);
-}
-
-static void causal_mask_is_additive(void **state)
-{
-    (void)state;
-    qkv_tape *t = qkv_tape_new(NULL);
-    const qkv_tensor *mask = qkv_causal_mask(t, 4);
-    assert_int_equal(qkv_tensor_ndim(mask), 2);
-    for (int i = 0; i < 4; i++)
-        for (int j = 0; j < 4; j++) assert_true(qkv_tensor_data(mask)[4 * i + j] == (j <= i ? 0 : -INFINITY));
-    assert_null(qkv_causal_mask(t, -1));
-    assert_int_equal(qkv_tape_status(t), QKV_USAGE);
-    qkv_tape_free(t);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -243,8 +217,6 @@ int main(void)
         cmocka_unit_test(clips_by_the_norm_of_all),
         cmocka_unit_test(norm_keeps_its_bits),
         cmocka_unit_test(survives_failing_memory),
-        cmocka_unit_test(padding_of_ids),
-        cmocka_unit_test(causal_mask_is_additive),
     };
     return cmocka_run_group_tests_name("params", tests, NULL, NULL);
 }

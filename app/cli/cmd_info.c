@@ -8,6 +8,7 @@
 #include "../draw/print_maps.h"
 #include "../term/print.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,9 +63,21 @@ static void print_available(void)
     puts(given.json ? "]," : "");
 }
 
+/* The variable that the library takes the number from, see qkv_num_threads(). */
+static const char *threads_source(void)
+{
+    static const char *const variables[] = { "QKV_THREADS", "OMP_NUM_THREADS" };
+    for (int i = 0; i < 2; i++) {
+        const char *text = getenv(variables[i]);
+        char *end;
+        if (text && isdigit((unsigned char)*text) && strtol(text, &end, 10) > 0 && (!*end || *end == ',')) return variables[i];
+    }
+    return N_("physical cores");
+}
+
 static void print_threads(void)
 {
-    const char *source = common.threads ? "--threads" : qkv_threads_source();
+    const char *source = common.threads ? "--threads" : threads_source();
     if (!given.json) print_name(_("threads"), 23, false);
     printf(given.json ? "  \"threads\": %d,\n  \"threads_from\": \"%s\"\n" : _("%d (from %s)\n"), qkv_num_threads(),
            given.json ? source : _(source));

@@ -150,7 +150,7 @@ static qkv_status show_sinusoid(int64_t n, int64_t d)
     qkv_status status = check_shown(n, d);
     if (status) return status;
     qkv_tape *t = qkv_tape_new(NULL);
-    qkv_tensor *pe = t ? qkv_sinusoid(t, 0, n, d, 0) : NULL;
+    qkv_tensor *pe = t ? qkv_sinusoid(t, 0, n, d, QKV_POSITION_SINUSOID) : NULL;
     const float *values = pe ? qkv_tensor_data(pe) : NULL;
     status = values ? show_positions(values, n, d, _("Sinusoidal positions")) : library_failed();
     if (!status && !given.out && d > 2)
@@ -171,7 +171,7 @@ static qkv_status show_word(int64_t n)
     qkv_status status = is_row ? QKV_OK : fail(QKV_USAGE, "--word: give one row of numbers, such as \"1 0.5 0.8 0.3\"");
     if (!status) status = check_shown(n, d);
     if (!status) {
-        qkv_tensor *x = qkv_add(qkv_sinusoid(t, 0, n, d, 0), qkv_constant(t, QKV_SHAPE(1, d), word.data));
+        qkv_tensor *x = qkv_add(qkv_sinusoid(t, 0, n, d, QKV_POSITION_SINUSOID), qkv_constant(t, QKV_SHAPE(1, d), word.data));
         if (qkv_tape_status(t)) status = library_failed();
         else
             print_table(&(table){ .values = qkv_tensor_data(x), .rows = n, .columns = d, .row.prefix = "pos ", .decimals = 4 });

@@ -175,9 +175,9 @@ static qkv_status make_retriever(retriever *r, bool is_additive)
     if (!r->params || !r->tape) return library_failed();
     r->symbols = qkv_embedding_new(r->params, "symbols", SYMBOLS, DIM);
     r->values = qkv_embedding_new(r->params, "values", SYMBOLS, DIM);
-    r->query = qkv_linear_new(r->params, "query", DIM, DIM);
-    r->key = qkv_linear_new(r->params, "key", DIM, DIM);
-    r->out = qkv_linear_new(r->params, "out", DIM, SYMBOLS);
+    r->query = qkv_linear_new(r->params, "query", DIM, DIM, true);
+    r->key = qkv_linear_new(r->params, "key", DIM, DIM, true);
+    r->out = qkv_linear_new(r->params, "out", DIM, SYMBOLS, true);
     if (is_additive) r->w = qkv_params_add(r->params, "w", QKV_SHAPE(DIM), QKV_INIT_NORMAL, 0.5f);
     r->optimizer = qkv_optimizer_new(r->params, &(qkv_optimizer_opts){ .rule = QKV_OPTIMIZER_ADAM, .lr = 0.01f });
     return r->optimizer ? QKV_OK : library_failed();

@@ -28,10 +28,10 @@ static qkv_status make_layers(layers *l)
     *l = (layers){ .params = qkv_params_new(10), .tape = qkv_tape_new(&(qkv_tape_opts){ .keep_grads = 1 }) };
     if (!l->params || !l->tape) return library_failed();
     l->tokens = qkv_params_add(l->params, "tokens", QKV_SHAPE(LONGEST, DIM), QKV_INIT_NORMAL, 1);
-    l->attention = qkv_mha_new(l->params, "attention", DIM, 1);
-    l->input = qkv_linear_new(l->params, "input", DIM, DIM);
-    l->state = qkv_linear_new(l->params, "state", DIM, DIM);
-    l->window = qkv_linear_new(l->params, "window", WIDTH * DIM, DIM);
+    l->attention = qkv_mha_new(l->params, "attention", &(qkv_mha_opts){ .dim = DIM, .heads = 1 });
+    l->input = qkv_linear_new(l->params, "input", DIM, DIM, true);
+    l->state = qkv_linear_new(l->params, "state", DIM, DIM, true);
+    l->window = qkv_linear_new(l->params, "window", WIDTH * DIM, DIM, true);
     return qkv_params_status(l->params) ? library_failed() : QKV_OK;
 }
 

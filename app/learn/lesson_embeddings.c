@@ -58,7 +58,7 @@ static qkv_status measure_scale(qkv_tape *t, int64_t d, float row[3])
 {
     qkv_params *p = qkv_params_new(12);
     qkv_embedding embed = qkv_embedding_new(p, "table", ROWS, d);
-    qkv_tensor *positions = qkv_sinusoid(t, 0, ROWS, d, 0);
+    qkv_tensor *positions = qkv_sinusoid(t, 0, ROWS, d, QKV_POSITION_SINUSOID);
     qkv_status status = qkv_params_status(p) || !positions ? library_failed() : QKV_OK;
     if (!status) {
         row[0] = (float)root_mean_square(embed.weight);
@@ -96,7 +96,8 @@ static qkv_status show_sum(qkv_tape *t, const qkv_embedding *embed)
 {
     static const int32_t cat[] = { 3, 3 };
     qkv_tensor *word = qkv_scale(qkv_embedding_forward(embed, t, cat, 1, 1), sqrtf(DIM));
-    qkv_tensor *at_0 = qkv_sinusoid(t, 0, 1, DIM, 0), *at_4 = qkv_sinusoid(t, 4, 1, DIM, 0);
+    qkv_tensor *at_0 = qkv_sinusoid(t, 0, 1, DIM, QKV_POSITION_SINUSOID),
+               *at_4 = qkv_sinusoid(t, 4, 1, DIM, QKV_POSITION_SINUSOID);
     qkv_tensor *rows[] = { qkv_reshape(word, QKV_SHAPE(1, DIM)), at_0, qkv_add(qkv_reshape(word, QKV_SHAPE(1, DIM)), at_0),
                            at_4, qkv_add(qkv_reshape(word, QKV_SHAPE(1, DIM)), at_4) };
     qkv_tensor *all = qkv_concat(5, rows, 0);
@@ -129,13 +130,13 @@ static qkv_status show_learned(qkv_tape *t)
 {
     enum { PLACES = 512, WIDE = 128, IDS = 3 };
     qkv_params *p = qkv_params_new(1);
-    qkv_positions embed = qkv_positions_new(p, "positions", PLACES, DIM);
+    qkv_embedding embed = qkv_embedding_new(p, "positions", PLACES, DIM);
     qkv_embedding learned_rows = qkv_embedding_new(p, "learned", PLACES, WIDE),
                   vocabulary = qkv_embedding_new(p, "words", 1000, WIDE);
     qkv_tensor *learned = qkv_slice(qkv_on(t, learned_rows.weight), 0, 0, IDS);
     qkv_tensor *read = qkv_embedding_forward(&vocabulary, t, (const int32_t[]){ 0, 1, 2 }, 1, IDS);
     qkv_tensor *sum = qkv_add(qkv_reshape(read, QKV_SHAPE(IDS, WIDE)), learned);
-    qkv_tensor *far = qkv_sinusoid(t, 100000, 1, DIM, 0);
+    qkv_tensor *far = qkv_sinusoid(t, 100000, 1, DIM, QKV_POSITION_SINUSOID);
     qkv_status status = qkv_params_status(p) || qkv_tape_status(t) ? library_failed() : QKV_OK;
     if (!status) {
         say_heading(_("Learned positions, and texts longer than in training"));
@@ -153,9 +154,9 @@ static qkv_status show_learned(qkv_tape *t)
         say(_("The paper tried that too and found the same BLEU (25.7 against 25.8, table 3). But a table ends. A table of %d "
               "rows, asked for row %d, in this library:"),
             PLACES, PLACES);
-        if (!qkv_positions_forward(&embed, t, PLACES, 1)) printf("    %s\n\n", qkv_error());
+        if (!qkv_embedding_forward(&embed, t, (const int32_t[]){ PLACES }, 1, 1)) printf("    %s\n\n", qkv_error());
         qkv_tape_reset(t);
-        far = qkv_sinusoid(t, 100000, 1, DIM, 0);
+        far = qkv_sinusoid(t, 100000, 1, DIM, QKV_POSITION_SINUSOID);
         say(_("Sines go on for ever, PE(100000) is"));
         show_numbers(qkv_tensor_data(far), 1, DIM, (labels){ .prefix = "PE" }, (labels){ 0 }, 4);
         say(_("Between places that were seen (interpolation) both are at home. Beyond them (extrapolation) the sines can be "

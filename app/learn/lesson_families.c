@@ -150,8 +150,8 @@ static qkv_status make_reader(reader *r)
     *r = (reader){ .params = qkv_params_new(7), .tape = qkv_tape_new(&(qkv_tape_opts){ .keep_attention = 1 }) };
     if (!r->params || !r->tape) return library_failed();
     r->words = qkv_embedding_new(r->params, "words", WORDS, DIM);
-    r->attention = qkv_mha_new(r->params, "attention", DIM, 1);
-    r->out = qkv_linear_new(r->params, "out", DIM, NAMES);
+    r->attention = qkv_mha_new(r->params, "attention", &(qkv_mha_opts){ .dim = DIM, .heads = 1 });
+    r->out = qkv_linear_new(r->params, "out", DIM, NAMES, true);
     return qkv_params_status(r->params) ? library_failed() : QKV_OK;
 }
 

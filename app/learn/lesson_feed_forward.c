@@ -100,7 +100,7 @@ static const float corners[POINTS * 2] = { 0, 0, 0, 1, 1, 0, 1, 1 }, wanted[POIN
 static qkv_status train_xor(bool with_relu, float *loss, float answers[POINTS])
 {
     qkv_params *p = qkv_params_new(3);
-    qkv_linear in = qkv_linear_new(p, "in", 2, WIDTH), out = qkv_linear_new(p, "out", WIDTH, 1);
+    qkv_linear in = qkv_linear_new(p, "in", 2, WIDTH, true), out = qkv_linear_new(p, "out", WIDTH, 1, true);
     qkv_optimizer *o = qkv_optimizer_new(p, &(qkv_optimizer_opts){ .rule = QKV_OPTIMIZER_ADAM, .lr = 0.05f });
     qkv_tape *t = o ? qkv_tape_new(NULL) : NULL;
     qkv_status status = t ? QKV_OK : library_failed();
@@ -145,7 +145,7 @@ static qkv_status show_xor(void)
 static qkv_status show_share(void)
 {
     qkv_params *p = qkv_params_new(1);
-    qkv_mha_new(p, "attention", 512, 8);
+    qkv_mha_new(p, "attention", &(qkv_mha_opts){ .dim = 512, .heads = 8 });
     int64_t attention = qkv_params_count(p);
     qkv_ffn_new(p, "ffn", &(qkv_ffn_opts){ .dim = 512, .d_ff = 2048 });
     int64_t ffn = qkv_params_count(p) - attention;

@@ -41,10 +41,10 @@ static qkv_status make_model(model *m, int64_t heads, uint64_t seed)
 {
     m->heads = heads;
     m->params = qkv_params_new(seed);
-    m->q = qkv_linear_new_no_bias(m->params, "q", SEATS, WIDTH);
-    m->k = qkv_linear_new_no_bias(m->params, "k", SEATS, WIDTH);
-    m->v = qkv_linear_new_no_bias(m->params, "v", 1, WIDTH);
-    m->out = qkv_linear_new_no_bias(m->params, "out", WIDTH, 2);
+    m->q = qkv_linear_new(m->params, "q", SEATS, WIDTH, false);
+    m->k = qkv_linear_new(m->params, "k", SEATS, WIDTH, false);
+    m->v = qkv_linear_new(m->params, "v", 1, WIDTH, false);
+    m->out = qkv_linear_new(m->params, "out", WIDTH, 2, false);
     return qkv_params_status(m->params) ? library_failed() : QKV_OK;
 }
 

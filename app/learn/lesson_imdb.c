@@ -145,7 +145,7 @@ static qkv_status make_layer(const tokens *x, layer *l)
     *l = (layer){ .params = qkv_params_new(1), .tape = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1, .keep_attention = 1 }) };
     if (!l->params || !l->tape) return library_failed();
     l->words = qkv_embedding_new(l->params, "words", qkv_tokenizer_vocab_size(x->tokenizer), DIM);
-    l->attention = qkv_mha_new(l->params, "attention", DIM, 1);
+    l->attention = qkv_mha_new(l->params, "attention", &(qkv_mha_opts){ .dim = DIM, .heads = 1 });
     if (qkv_params_status(l->params)) return library_failed();
     l->outputs = malloc(sizeof(float[LENGTH * DIM]) * (size_t)x->n);
     l->weights = malloc(sizeof(float[LENGTH * LENGTH]) * (size_t)x->n);
@@ -170,7 +170,7 @@ static qkv_status attend_batch(const layer *l, const tokens *x, int first, int n
 {
     qkv_tape_reset(l->tape);
     qkv_tensor *h = qkv_embedding_forward(&l->words, l->tape, x->ids + first * LENGTH, n, LENGTH);
-    h = qkv_add(qkv_scale(h, sqrtf(DIM)), qkv_sinusoid(l->tape, 0, LENGTH, DIM, 0));
+    h = qkv_add(qkv_scale(h, sqrtf(DIM)), qkv_sinusoid(l->tape, 0, LENGTH, DIM, QKV_POSITION_SINUSOID));
     qkv_tensor *y = qkv_mha_forward(&l->attention, h, h, &(qkv_mask){ .key_lengths = x->lengths + first });
     if (qkv_tape_status(l->tape)) return library_failed();
     keep_rows(l->outputs, first, y);

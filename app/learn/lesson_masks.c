@@ -85,11 +85,13 @@ static void teach_free(const masked *m)
 
 static void teach_causal(qkv_tape *t, const qkv_params *p, const masked *all, const masked *causal)
 {
-    qkv_tensor *mask = qkv_causal_mask(t, T);
+    float hidden[T * T] = { 0 };
+    for (int i = 0; i < T; i++)
+        for (int j = i + 1; j < T; j++) hidden[i * T + j] = -INFINITY;
     say_heading(_("The causal mask"));
     say(_("A model that writes a text word by word must not look at words that are not written yet. So position i sees 0 to i "
           "only. The mask is added to the scores before the softmax: 0 where one may look, -inf where one may not."));
-    show_scores(mask);
+    show_scores(qkv_constant(t, QKV_SHAPE(T, T), hidden));
     say(_("Scores with the mask, and their softmax. exp(-inf) = 0, so a hidden key (///) gets exactly 0, and the others "
           "share what it had:"));
     show_scores(causal->scaled);
@@ -187,8 +189,8 @@ static qkv_status draw_mask(const char *picture, const masked *m, const char *co
 static qkv_status teach_masks(qkv_tape *t, const qkv_params *p)
 {
     const int32_t ids[T] = { 9, 5, 0, 0 };
-    int32_t length;
-    qkv_padding_lengths(ids, 1, T, 0, &length);
+    int32_t length = T;
+    while (length > 0 && !ids[length - 1]) length--;
     masked all = attend_masked(t, p, NULL), causal = attend_masked(t, p, QKV_CAUSAL);
     masked by_length = attend_masked(t, p, &(qkv_mask){ .key_lengths = &length });
     masked both = attend_masked(t, p, &(qkv_mask){ .causal = 1, .key_lengths = &length });

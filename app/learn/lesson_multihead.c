@@ -117,7 +117,7 @@ static void set_transposed(qkv_tensor *weight, const float *matrix)
 static qkv_status compare_with_layer(qkv_tape *t, const steps *s)
 {
     qkv_params *p = qkv_params_new(1);
-    qkv_mha m = qkv_mha_new_with(p, "mha", &(qkv_mha_opts){ .dim = DIM, .heads = HEADS, .no_bias = 1 });
+    qkv_mha m = qkv_mha_new(p, "mha", &(qkv_mha_opts){ .dim = DIM, .heads = HEADS, .no_bias = 1 });
     qkv_status status = qkv_params_status(p) ? library_failed() : QKV_OK;
     if (!status) {
         set_transposed(m.q.weight, identity), set_transposed(m.k.weight, identity);
@@ -140,7 +140,8 @@ enum { BATCH = 2, LENGTH = 5, WIDE = 512, MANY = 8 };
 static qkv_status show_paper_shapes(qkv_tape *t)
 {
     qkv_params *p = qkv_params_new(1);
-    qkv_mha m = qkv_mha_new(p, "mha", WIDE, MANY), one = qkv_mha_new(p, "one", WIDE, 1);
+    qkv_mha m = qkv_mha_new(p, "mha", &(qkv_mha_opts){ .dim = WIDE, .heads = MANY }),
+            one = qkv_mha_new(p, "one", &(qkv_mha_opts){ .dim = WIDE, .heads = 1 });
     qkv_tensor *x = qkv_constant(t, QKV_SHAPE(BATCH, LENGTH, WIDE), NULL), *weights = NULL;
     qkv_tensor *q = qkv_linear_forward(&m.q, x), *split = qkv_reshape(q, QKV_SHAPE(BATCH, LENGTH, MANY, -1));
     qkv_tensor *heads = qkv_transpose(split, 1, 2);

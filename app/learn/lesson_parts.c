@@ -63,7 +63,7 @@ static qkv_status make_stack(stack *s)
         snprintf(name, sizeof name, "%d.ffn", i);
         s->sublayer[i] = qkv_ffn_new(s->params, name, &(qkv_ffn_opts){ .dim = DIM, .d_ff = 4 * DIM });
         snprintf(name, sizeof name, "%d.norm", i);
-        s->norm[i] = qkv_norm_new(s->params, name, DIM);
+        s->norm[i] = qkv_norm_new(s->params, name, DIM, QKV_NORM_LAYER);
     }
     s->input = qkv_params_add(s->params, "input", QKV_SHAPE(TOKENS, DIM), QKV_INIT_NORMAL, 1);
     s->direction = qkv_params_add(s->params, "direction", QKV_SHAPE(TOKENS, DIM), QKV_INIT_NORMAL, 1);

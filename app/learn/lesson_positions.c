@@ -27,7 +27,7 @@ static qkv_status make_layer(layer *l)
     *l = (layer){ .params = qkv_params_new(6) };
     if (!l->params) return library_failed();
     l->table = qkv_embedding_new(l->params, "word", WORDS, DIM);
-    l->attention = qkv_mha_new(l->params, "attention", DIM, 1);
+    l->attention = qkv_mha_new(l->params, "attention", &(qkv_mha_opts){ .dim = DIM, .heads = 1 });
     l->tape = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
     return qkv_params_status(l->params) || !l->tape ? library_failed() : QKV_OK;
 }
@@ -42,7 +42,7 @@ static void free_layer(layer *l)
 static qkv_tensor *attend_words(const layer *l, const int32_t order[WORDS], bool with_positions)
 {
     qkv_tensor *x = qkv_scale(qkv_embedding_forward(&l->table, l->tape, order, 1, WORDS), sqrtf(DIM));
-    if (with_positions) x = qkv_add(x, qkv_sinusoid(l->tape, 0, WORDS, DIM, 0));
+    if (with_positions) x = qkv_add(x, qkv_sinusoid(l->tape, 0, WORDS, DIM, QKV_POSITION_SINUSOID));
     return qkv_mha_forward(&l->attention, x, x, NULL);
 }
 
@@ -114,7 +114,7 @@ static qkv_status bag_of_words(const layer *l)
 static qkv_status sines(qkv_tape *t)
 {
     static const char *const names[] = { "PE(0)", "PE(1)", "PE(2)", "PE(3)", "PE(4)" };
-    qkv_tensor *pe = qkv_sinusoid(t, 0, 5, DIM, 0);
+    qkv_tensor *pe = qkv_sinusoid(t, 0, 5, DIM, QKV_POSITION_SINUSOID);
     if (!pe) return library_failed();
     say_heading(_("Sines and cosines"));
     say(_("The paper's positions are pairs of a sine and a cosine, each pair slower than the one before:"));
@@ -171,7 +171,7 @@ static qkv_status draw_positions(const char *name, const qkv_heatmap_opts *opts,
 
 static qkv_status distances(qkv_tape *t)
 {
-    qkv_tensor *pe = qkv_sinusoid(t, 0, PLACES, WIDE, 0), *dots = qkv_matmul(pe, pe, QKV_TRANSPOSE_B);
+    qkv_tensor *pe = qkv_sinusoid(t, 0, PLACES, WIDE, QKV_POSITION_SINUSOID), *dots = qkv_matmul(pe, pe, QKV_TRANSPOSE_B);
     if (!dots) return library_failed();
     double most = 0;
     for (int k = 0; k <= FARTHEST; k++) most = fmax(most, spread(qkv_tensor_data(dots), k));

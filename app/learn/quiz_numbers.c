@@ -64,13 +64,16 @@ qkv_status numbers_of_rate(qkv_tape *t, double n[QUIZ_NUMBERS])
     return QKV_OK;
 }
 
-qkv_status numbers_of_position(qkv_tape *t, double n[QUIZ_NUMBERS]) { return take(t, qkv_sinusoid(t, 4, 1, 4, 0), 4, n); }
+qkv_status numbers_of_position(qkv_tape *t, double n[QUIZ_NUMBERS])
+{
+    return take(t, qkv_sinusoid(t, 4, 1, 4, QKV_POSITION_SINUSOID), 4, n);
+}
 
 qkv_status numbers_of_layer(qkv_tape *t, double n[QUIZ_NUMBERS])
 {
     qkv_params *p = qkv_params_new(1);
     (void)t;
-    qkv_mha_new(p, "attention", 512, 8);
+    qkv_mha_new(p, "attention", &(qkv_mha_opts){ .dim = 512, .heads = 8 });
     n[0] = (double)qkv_params_count(p);
     qkv_ffn_new(p, "ffn", &(qkv_ffn_opts){ .dim = 512, .d_ff = 2048 });
     n[1] = (double)qkv_params_count(p) - n[0];

@@ -16,15 +16,6 @@ extern "C" {
  * One model, described by its options: the paper's with an encoder and a decoder, one of the two alone, and the variants that
  * published models use. Zero is the paper's choice, but for the sizes, which must be given. <qkv/transformer.def> lists the
  * options for programs that read, write or show them. */
-typedef enum qkv_position_kind {
-    QKV_POSITION_SINUSOID,        /* sine and cosine in turn, as in the paper */
-    QKV_POSITION_SINUSOID_HALVES, /* all sines, then all cosines */
-    QKV_POSITION_LEARNED,         /* a table of `max_positions` rows, for the encoder and for the decoder */
-    QKV_POSITION_ROTARY,          /* in every self-attention instead of added to the embedding; the half-split layout */
-    QKV_POSITION_NONE,
-    QKV_POSITION_SINUSOID_FAIRSEQ /* in halves, with 10000^(-i/(dim/2-1)) in place of 10000^(-i/(dim/2)) */
-} qkv_position_kind;
-
 /* How hidden states become one vector a row: over the row's real tokens the mean, the first, the last, or a weighted mean whose
  * weights are an attention with a learned query. */
 typedef enum qkv_pooling { QKV_POOLING_MEAN, QKV_POOLING_FIRST, QKV_POOLING_LAST, QKV_POOLING_ATTENTION } qkv_pooling;

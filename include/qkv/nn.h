@@ -14,7 +14,9 @@
 extern "C" {
 #endif
 
-/* ---- params: every weight with its gradient, by name ---- */
+/* ---- params: every weight with its gradient, by name ----
+ * The weights of a model that was loaded lie in its files, mapped, and have no gradients. qkv_params_add(), qkv_params_load(), a
+ * clip of gradients and an optimizer copy them into memory as float32, with gradients; QKV_DTYPE_F32 does it at load. */
 typedef struct qkv_params qkv_params;
 
 /* Empty params; seed decides the initial weights. NULL when memory is out or QKV_ISA cannot be followed. You own it. */
@@ -39,8 +41,6 @@ QKV_API qkv_status qkv_params_status(const qkv_params *p);
 
 QKV_API int64_t qkv_params_count(const qkv_params *p); /* numbers in all weights */
 
-/* The weights of a model that was loaded lie in its files, mapped, and have no gradients. qkv_params_add(), qkv_params_load(), a
- * clip of gradients and an optimizer copy them into memory as float32, with gradients; QKV_DTYPE_F32 does it at load. */
 QKV_API int qkv_params_size(const qkv_params *p);              /* how many weights */
 QKV_API qkv_tensor *qkv_params_at(const qkv_params *p, int i); /* the i-th weight; NULL out of range */
 QKV_API const char *qkv_params_name(const qkv_params *p, int i);
@@ -51,12 +51,20 @@ QKV_API void qkv_params_zero_grad(qkv_params *p);
  * *norm (may be NULL). NUMERIC, and nothing is scaled, when the norm is not finite; USAGE unless max_norm > 0; MEMORY. */
 QKV_API qkv_status qkv_params_clip_grad(qkv_params *p, float max_norm, float *norm);
 
+/* Writes every weight as float32 to a safetensors file, under its name: whole or not at all. IO, MEMORY. */
+QKV_API qkv_status qkv_params_save(const qkv_params *p, const char *path);
+
+/* Reads every weight of p from a safetensors file (F64, F32, F16 or BF16, turned into float32). All or nothing: on any error no
+ * weight changes. FORMAT when the file breaks a rule of the format, or lacks a weight, has one that p lacks, or one of another
+ * shape (the sentence names them all); UNSUPPORTED for other types; IO; MEMORY. */
+QKV_API qkv_status qkv_params_load(qkv_params *p, const char *path);
+
 /* ---- linear: y = x W^T + b, W (out, in) Xavier-uniform, b zero ---- */
 typedef struct qkv_linear {
     qkv_tensor *weight, *bias; /* bias NULL: none */
 } qkv_linear;
-QKV_API qkv_linear qkv_linear_new(qkv_params *p, const char *name, int64_t in, int64_t out);
-QKV_API qkv_linear qkv_linear_new_no_bias(qkv_params *p, const char *name, int64_t in, int64_t out);
+/* Weights "name.weight" and, with has_bias, "name.bias". */
+QKV_API qkv_linear qkv_linear_new(qkv_params *p, const char *name, int64_t in, int64_t out, int has_bias);
 QKV_API qkv_tensor *qkv_linear_forward(const qkv_linear *l, qkv_tensor *x);
 
 /* ---- embedding: a table (vocabulary, dim), normal with standard deviation dim^-0.5 ---- */
@@ -68,15 +76,14 @@ QKV_API qkv_embedding qkv_embedding_new(qkv_params *p, const char *name, int64_t
 QKV_API qkv_tensor *qkv_embedding_forward(const qkv_embedding *e, qkv_tape *t, const int32_t *ids, int64_t batch,
                                           int64_t length);
 
-/* ---- norm: gain one, bias zero, eps 1e-5 unless changed ---- */
-typedef enum qkv_norm_kind { QKV_NORM_LAYER, QKV_NORM_RMS } qkv_norm_kind;
+/* ---- norm: gain one, bias zero, eps 1e-5 unless changed; a layer norm has a bias, the others have none ---- */
+typedef enum qkv_norm_kind { QKV_NORM_LAYER, QKV_NORM_RMS, QKV_NORM_LAYER_NO_BIAS } qkv_norm_kind;
 typedef struct qkv_norm {
     qkv_norm_kind kind;
-    qkv_tensor *gain, *bias; /* bias NULL: none; an RMS norm has none */
+    qkv_tensor *gain, *bias; /* bias: of QKV_NORM_LAYER, else NULL */
     float eps;
 } qkv_norm;
-QKV_API qkv_norm qkv_norm_new(qkv_params *p, const char *name, int64_t dim); /* a layer norm */
-QKV_API qkv_norm qkv_rms_norm_new(qkv_params *p, const char *name, int64_t dim);
+QKV_API qkv_norm qkv_norm_new(qkv_params *p, const char *name, int64_t dim, qkv_norm_kind kind);
 QKV_API qkv_tensor *qkv_norm_forward(const qkv_norm *n, qkv_tensor *x);
 
 /* ---- multi-head attention: Concat(head_1..head_h) W^O, head_i = Attention(x W_i^Q, y W_i^K, y W_i^V) ---- */
@@ -96,10 +103,10 @@ typedef struct qkv_mha {
     int64_t heads, kv_heads;
     float dropout;
 } qkv_mha;
-QKV_API qkv_mha qkv_mha_new(qkv_params *p, const char *name, int64_t dim, int64_t heads);
-QKV_API qkv_mha qkv_mha_new_with(qkv_params *p, const char *name, const qkv_mha_opts *opts);
+QKV_API qkv_mha qkv_mha_new(qkv_params *p, const char *name, const qkv_mha_opts *opts);
 
-/* Queries from x (B,Tq,dim), keys and values from y (B,Tk,kv_dim)   ->   (B,Tq,dim). Self-attention: y is x. mask as of qkv_attention(). */
+/* Queries from x (B,Tq,dim), keys and values from y (B,Tk,kv_dim)   ->   (B,Tq,dim). Self-attention: y is x. The mask is that of
+ * qkv_attention(). */
 QKV_API qkv_tensor *qkv_mha_forward(const qkv_mha *m, qkv_tensor *x, qkv_tensor *y, const qkv_mask *mask);
 
 /* ---- feed-forward: f(x W1^T + b1) W2^T + b2, or, gated, (f(x Wg^T + bg) (x W1^T + b1)) W2^T + b2 ---- */
@@ -128,37 +135,18 @@ QKV_API qkv_ffn qkv_ffn_new(qkv_params *p, const char *name, const qkv_ffn_opts 
 QKV_API qkv_tensor *qkv_ffn_forward(const qkv_ffn *f, qkv_tensor *x);
 
 /* ---- positions ---- */
+typedef enum qkv_position_kind {
+    QKV_POSITION_SINUSOID,        /* sine and cosine in turn, as in the paper */
+    QKV_POSITION_SINUSOID_HALVES, /* all sines, then all cosines */
+    QKV_POSITION_LEARNED,         /* a table of `max_positions` rows, for the encoder and for the decoder */
+    QKV_POSITION_ROTARY,          /* in every self-attention instead of added to the embedding; the half-split layout */
+    QKV_POSITION_NONE,
+    QKV_POSITION_SINUSOID_FAIRSEQ /* in halves, with 10000^(-i/(dim/2-1)) in place of 10000^(-i/(dim/2)) */
+} qkv_position_kind;
 
 /* PE(pos, 2i) = sin(pos / 10000^(2i/dim)), PE(pos, 2i+1) = cos(the same), for pos = first .. first+length-1, a constant
- * (length, dim). halves != 0: all sines, then all cosines, as the published Marian models have it. */
-QKV_API qkv_tensor *qkv_sinusoid(qkv_tape *t, int64_t first, int64_t length, int64_t dim, int halves);
-
-/* Learned positions: a table (longest, dim), normal with standard deviation dim^-0.5. */
-typedef struct qkv_positions {
-    qkv_tensor *weight;
-} qkv_positions;
-QKV_API qkv_positions qkv_positions_new(qkv_params *p, const char *name, int64_t max_positions, int64_t dim);
-/* Rows first .. first+length-1   ->   (length, dim). USAGE when that is past the table. */
-QKV_API qkv_tensor *qkv_positions_forward(const qkv_positions *pos, qkv_tape *t, int64_t first, int64_t length);
-
-/* Writes every weight as float32 to a safetensors file, under its name: whole or not at all. IO, MEMORY. */
-QKV_API qkv_status qkv_params_save(const qkv_params *p, const char *path);
-
-/* Reads every weight of p from a safetensors file (F64, F32, F16 or BF16, turned into float32). All or nothing: on any error no
- * weight changes. FORMAT when the file breaks a rule of the format, or lacks a weight, has one that p lacks, or one of another
- * shape (the sentence names them all); UNSUPPORTED for other types; IO; MEMORY. */
-QKV_API qkv_status qkv_params_load(qkv_params *p, const char *path);
-
-/* ---- masks made of ids ---- */
-
-/* The additive form of the causal mask: (n, n), 0 on and below the diagonal, -inf above. */
-QKV_API qkv_tensor *qkv_causal_mask(qkv_tape *t, int64_t n);
-
-/* keep[b*length + j] = 1 where ids is not pad; for qkv_mask.keep with keep_shape {batch, 1, 1, length}. */
-QKV_API void qkv_padding_keep(const int32_t *ids, int64_t batch, int64_t length, int32_t pad, uint8_t *keep);
-
-/* lengths[b] = one more than the last place in row b that is not pad; for qkv_mask.key_lengths. */
-QKV_API void qkv_padding_lengths(const int32_t *ids, int64_t batch, int64_t length, int32_t pad, int32_t *lengths);
+ * (length, dim), or all sines before all cosines, by one of the three kinds of sinusoids; USAGE for another. */
+QKV_API qkv_tensor *qkv_sinusoid(qkv_tape *t, int64_t first, int64_t length, int64_t dim, qkv_position_kind kind);
 
 #ifdef __cplusplus
 }

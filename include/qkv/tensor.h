@@ -45,8 +45,8 @@ typedef struct qkv_tape_opts {
     int reuse_values;   /* 1: backward may overwrite the values of results (not of weights, variables, the loss): less memory */
     int keep_attention; /* 1: every attention also keeps its weights, see qkv_tape_attention() */
     int keep_hidden;    /* 1: a Transformer keeps its hidden states, see qkv_tape_hidden() */
-    uint64_t seed;      /* of dropout; the same seed and step give the same bits */
     int keep_projections; /* 1: every multi-head attention keeps what it computes on the way, see qkv_tape_projections() */
+    uint64_t seed, step;  /* of dropout; the same seed and step give the same bits; a run that is resumed begins at its step */
 } qkv_tape_opts;
 
 /* A new tape; NULL opts means all zero. NULL when memory is out. You own it. */
@@ -56,8 +56,7 @@ QKV_API void qkv_tape_free(qkv_tape *t);
 /* Forgets every tensor of this tape and its error, keeps the memory, and counts one step (for dropout's random numbers). */
 QKV_API void qkv_tape_reset(qkv_tape *t);
 
-/* Sets the step number that random numbers are keyed by: a resumed run continues where it stopped. */
-QKV_API void qkv_tape_set_step(qkv_tape *t, uint64_t step);
+/* How often the tape was reset, counted from the step of its options: what was on it at another step is gone. */
 QKV_API uint64_t qkv_tape_step(const qkv_tape *t);
 
 /* The first error since the tape was new or reset; its sentence is put back into qkv_error().
@@ -130,9 +129,7 @@ QKV_API qkv_tensor *qkv_gelu(qkv_tensor *x);      /* x Phi(x), Phi the normal di
 QKV_API qkv_tensor *qkv_gelu_tanh(qkv_tensor *x); /* x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) */
 QKV_API qkv_tensor *qkv_silu(qkv_tensor *x);      /* x sigmoid(x) */
 QKV_API qkv_tensor *qkv_tanh(qkv_tensor *x);
-QKV_API qkv_tensor *qkv_sigmoid(qkv_tensor *x);                      /* 1 / (1 + exp(-x)) */
-QKV_API qkv_tensor *qkv_silu_gated(qkv_tensor *gate, qkv_tensor *x); /* silu(gate) x; equal shapes */
-QKV_API qkv_tensor *qkv_gelu_gated(qkv_tensor *gate, qkv_tensor *x); /* gelu(gate) x; equal shapes */
+QKV_API qkv_tensor *qkv_sigmoid(qkv_tensor *x); /* 1 / (1 + exp(-x)) */
 
 /* ---- along the last dimension: x (..., n), n >= 1 ---- */
 QKV_API qkv_tensor *qkv_softmax(qkv_tensor *x);     /* exp(x - max) / sum exp(x - max); a row of -inf alone gives zeros */

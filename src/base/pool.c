@@ -78,7 +78,7 @@ static void choose_threads(void)
         threads_source = names[i];
         if ((threads_wanted = threads_from_environment(names[i]))) return;
     }
-    threads_source = QKV__N("physical cores");
+    threads_source = "physical cores";
     threads_wanted = physical_cores();
     if (threads_wanted > QKV_MAX_THREADS) threads_wanted = QKV_MAX_THREADS;
 }
@@ -94,7 +94,7 @@ int qkv_num_threads(void)
     return n;
 }
 
-const char *qkv_threads_source(void)
+const char *qkv__threads_source(void)
 {
     qkv_num_threads();
     return threads_source;

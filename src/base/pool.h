@@ -21,4 +21,7 @@ void qkv__wait_for(const atomic_int *x, int n);
 /* Whether this is inside a task: there is nobody to share work with, and none need be cut. */
 bool qkv__is_alone(void);
 
+/* Where qkv_num_threads() came from: "QKV_THREADS", "OMP_NUM_THREADS", "physical cores" or "qkv_set_num_threads". */
+const char *qkv__threads_source(void);
+
 #endif

@@ -34,7 +34,7 @@ static qkv_status need_sinusoids(qkv_session *s, int64_t n)
     float *all = qkv__alloc(sizeof *all * (size_t)(n * o->dim));
     qkv_tape *t = all ? qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 }) : NULL;
     int64_t more = n - s->n_sinusoids;
-    qkv_tensor *table = t ? qkv__sinusoid(t, s->n_sinusoids, more, o->dim, o->positions) : NULL;
+    qkv_tensor *table = t ? qkv_sinusoid(t, s->n_sinusoids, more, o->dim, o->positions) : NULL;
     if (table) {
         if (s->sinusoid) memcpy(all, s->sinusoid, sizeof *all * (size_t)(s->n_sinusoids * o->dim));
         memcpy(all + s->n_sinusoids * o->dim, qkv_tensor_data(table), sizeof *all * (size_t)(more * o->dim));
@@ -58,7 +58,7 @@ static qkv_tensor *sinusoids_at(const qkv_session *s, qkv_tape *t, const int32_t
 /* What is added to the embedding of tokens at these positions, learned or sinusoids. */
 static qkv_tensor *positions_at(const qkv_session *s, qkv_tape *t, const int32_t *positions, int64_t n)
 {
-    const qkv_positions *learned = &qkv__session_decoder(s)->positions;
+    const qkv_embedding *learned = &qkv__session_decoder(s)->positions;
     if (learned->weight) return qkv_embedding_forward(&(qkv_embedding){ learned->weight }, t, positions, n, 1);
     return sinusoids_at(s, t, positions, n);
 }

@@ -8,6 +8,7 @@
 #include "../base/language.h"
 #include "../base/memory.h"
 #include "../base/buffer.h"
+#include "../base/pool.h"
 
 #include <dlfcn.h>
 #include <sched.h>
@@ -314,7 +315,7 @@ static qkv_status own_facts(facts *f, int threads)
     const char *best = qkv_isa();
     if (!best) return qkv_error_status();
     *f = (facts){ .cores = threads ? threads : qkv_num_threads() };
-    f->is_told = threads || !strncmp(qkv_threads_source(), "QKV_", 4) || !strncmp(qkv_threads_source(), "OMP_", 4);
+    f->is_told = threads || !strncmp(qkv__threads_source(), "QKV_", 4) || !strncmp(qkv__threads_source(), "OMP_", 4);
     snprintf(f->host, sizeof f->host, "%s", dist.host);
 #ifdef __linux__
     sched_getaffinity(0, sizeof f->processors, &f->processors);

@@ -43,7 +43,7 @@ qkv_tensor *qkv__activate(qkv_activation f, qkv_tensor *x)
 static qkv_tensor *activate_gate(qkv_activation f, qkv_tensor *gate, qkv_tensor *x)
 {
     if (f == QKV_ACTIVATION_GELU_TANH_GATED) return qkv_mul(qkv__gelu_tanh_inplace(gate), x);
-    return f == QKV_ACTIVATION_GELU_GATED ? qkv_gelu_gated(gate, x) : qkv_silu_gated(gate, x);
+    return f == QKV_ACTIVATION_GELU_GATED ? qkv__gelu_gated(gate, x) : qkv__silu_gated(gate, x);
 }
 
 qkv_tensor *qkv__ffn_hidden(const qkv_ffn *f, qkv_tensor *x)

@@ -14,7 +14,7 @@ qkv_norm qkv__norm_of_width(qkv_params *p, const char *layer, const char *part, 
 {
     char name[QKV_NAME_MAX];
     if (!qkv__join_name(p, name, layer, part)) return (qkv_norm){ 0 };
-    qkv_norm n = qkv__norm_make(p, name, width, kind, o->no_norm_bias);
+    qkv_norm n = qkv_norm_new(p, name, width, kind == QKV_NORM_LAYER && o->no_norm_bias ? QKV_NORM_LAYER_NO_BIAS : kind);
     if (o->norm_eps != 0) n.eps = o->norm_eps;
     return n;
 }
@@ -28,14 +28,14 @@ static qkv_mha mha_part(qkv_params *p, const char *layer, const char *part, cons
 {
     char name[QKV_NAME_MAX];
     if (!qkv__join_name(p, name, layer, part)) return (qkv_mha){ 0 };
-    return qkv_mha_new_with(p, name,
-                            &(qkv_mha_opts){ .dim = o->dim,
-                                             .heads = o->heads,
-                                             .kv_heads = o->kv_heads,
-                                             .d_k = o->d_k,
-                                             .no_bias = o->no_bias,
-                                             .qkv_bias = o->qkv_bias,
-                                             .dropout = o->attention_dropout });
+    return qkv_mha_new(p, name,
+                       &(qkv_mha_opts){ .dim = o->dim,
+                                        .heads = o->heads,
+                                        .kv_heads = o->kv_heads,
+                                        .d_k = o->d_k,
+                                        .no_bias = o->no_bias,
+                                        .qkv_bias = o->qkv_bias,
+                                        .dropout = o->attention_dropout });
 }
 
 static qkv_ffn ffn_part(qkv_params *p, const char *layer, const qkv_config *o)

@@ -99,7 +99,7 @@ int64_t qkv__embed_width(const qkv_config *o);
 typedef struct qkv__stack {
     qkv_embedding embed; /* the decoder's may be the encoder's */
     qkv_embedding types; /* of token types */
-    qkv_positions positions;
+    qkv_embedding positions;
     qkv_linear widen; /* with embed_dim */
     qkv_norm embed_norm;
     qkv__layer *layers;

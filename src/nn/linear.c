@@ -3,7 +3,7 @@
 
 #include "../tensor/affine.h"
 
-static qkv_linear make_linear(qkv_params *p, const char *name, int64_t in, int64_t out, bool biased)
+qkv_linear qkv_linear_new(qkv_params *p, const char *name, int64_t in, int64_t out, int has_bias)
 {
     const qkv_linear failed = { 0 };
     if (in < 1 || out < 1) {
@@ -12,24 +12,14 @@ static qkv_linear make_linear(qkv_params *p, const char *name, int64_t in, int64
         return failed;
     }
     qkv_linear l = { .weight = qkv__add_part(p, name, "weight", 2, (int64_t[]){ out, in }, QKV_INIT_XAVIER, 0) };
-    if (l.weight && biased) l.bias = qkv__add_part(p, name, "bias", 1, &out, QKV_INIT_ZERO, 0);
-    return l.weight && !l.bias == !biased ? l : failed; /* half a layer would compute something else */
-}
-
-qkv_linear qkv_linear_new(qkv_params *p, const char *name, int64_t in, int64_t out)
-{
-    return make_linear(p, name, in, out, true);
-}
-
-qkv_linear qkv_linear_new_no_bias(qkv_params *p, const char *name, int64_t in, int64_t out)
-{
-    return make_linear(p, name, in, out, false);
+    if (l.weight && has_bias) l.bias = qkv__add_part(p, name, "bias", 1, &out, QKV_INIT_ZERO, 0);
+    return l.weight && !l.bias == !has_bias ? l : failed; /* half a layer would compute something else */
 }
 
 qkv_linear qkv__linear_part(qkv_params *p, const char *layer, const char *part, int64_t in, int64_t out, bool no_bias)
 {
     char name[QKV_NAME_MAX];
-    return qkv__join_name(p, name, layer, part) ? make_linear(p, name, in, out, !no_bias) : (qkv_linear){ 0 };
+    return qkv__join_name(p, name, layer, part) ? qkv_linear_new(p, name, in, out, !no_bias) : (qkv_linear){ 0 };
 }
 
 qkv_tensor *qkv_linear_forward(const qkv_linear *l, qkv_tensor *x)

@@ -35,7 +35,7 @@ static bool resolve_mha_options(qkv_params *p, const char *name, qkv_mha_opts *o
     return (o->dropout >= 0 && o->dropout < 1) || refuse_mha(p, name, o, "dropout must be at least 0 and below 1");
 }
 
-qkv_mha qkv_mha_new_with(qkv_params *p, const char *name, const qkv_mha_opts *opts)
+qkv_mha qkv_mha_new(qkv_params *p, const char *name, const qkv_mha_opts *opts)
 {
     qkv_mha_opts o;
     if (QKV__READ_OPTIONS(&o, dropout, opts, "attention")) return qkv__params_error_below(p), (qkv_mha){ 0 };
@@ -47,11 +47,6 @@ qkv_mha qkv_mha_new_with(qkv_params *p, const char *name, const qkv_mha_opts *op
     m.v = qkv__linear_part(p, name, "v", o.kv_dim, o.kv_heads * o.d_v, bare);
     m.out = qkv__linear_part(p, name, "out", o.heads * o.d_v, o.dim, o.no_bias);
     return m.q.weight && m.k.weight && m.v.weight && m.out.weight ? m : (qkv_mha){ 0 };
-}
-
-qkv_mha qkv_mha_new(qkv_params *p, const char *name, int64_t dim, int64_t heads)
-{
-    return qkv_mha_new_with(p, name, &(qkv_mha_opts){ .dim = dim, .heads = heads });
 }
 
 /* Queries of x, keys and values of y. */

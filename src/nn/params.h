@@ -29,9 +29,8 @@ bool qkv__join_name(qkv_params *p, char joined[QKV_NAME_MAX], const char *layer,
 qkv_tensor *qkv__add_part(qkv_params *p, const char *layer, const char *part, int ndim, const int64_t *shape, qkv_init init,
                           float scale);
 
-/* A linear layer named "layer.part", and a norm of either kind. */
+/* A linear layer named "layer.part". */
 qkv_linear qkv__linear_part(qkv_params *p, const char *layer, const char *part, int64_t in, int64_t out, bool no_bias);
-qkv_norm qkv__norm_make(qkv_params *p, const char *name, int64_t dim, qkv_norm_kind kind, bool no_bias);
 
 /* y[i] = qkv_linear_forward(l[i], x), n <= 4 of them, by one parallel call. False with the error on the tape. */
 bool qkv__linear_together(const qkv_linear *const *l, int n, qkv_tensor *x, qkv_tensor **y);
@@ -44,9 +43,9 @@ bool qkv__has_window(const qkv_config *o, int i);
 /* f(x) for any activation, of a gated one what it does to its gate; x, which a linear layer made, is not read again. */
 qkv_tensor *qkv__activate(qkv_activation f, qkv_tensor *x);
 
-/* Whether positions are added to embeddings; those that are not learned, of either kind of sinusoid. */
+/* Whether positions are added to embeddings; rows first .. first+length-1 of learned ones, USAGE when that is past the table. */
 bool qkv__adds_positions(const qkv_config *o);
-qkv_tensor *qkv__sinusoid(qkv_tape *t, int64_t first, int64_t length, int64_t dim, qkv_position_kind kind);
+qkv_tensor *qkv__positions_forward(const qkv_embedding *pos, qkv_tape *t, int64_t first, int64_t length);
 
 /* Params whose weights have names and shapes, but no values until each is placed somewhere. NULL as qkv_params_new(). */
 qkv_params *qkv__params_plan(void);

@@ -10,9 +10,11 @@ bool qkv__adds_positions(const qkv_config *o)
     return o->positions != QKV_POSITION_ROTARY && o->positions != QKV_POSITION_NONE;
 }
 
-qkv_tensor *qkv__sinusoid(qkv_tape *t, int64_t first, int64_t length, int64_t dim, qkv_position_kind kind)
+qkv_tensor *qkv_sinusoid(qkv_tape *t, int64_t first, int64_t length, int64_t dim, qkv_position_kind kind)
 {
     bool halves = kind != QKV_POSITION_SINUSOID;
+    if (t && kind != QKV_POSITION_SINUSOID && kind != QKV_POSITION_SINUSOID_HALVES && kind != QKV_POSITION_SINUSOID_FAIRSEQ)
+        return qkv__error(t, QKV_USAGE, "sinusoid: kind %d has no sinusoids", (int)kind);
     if (t && first < 0) return qkv__error(t, QKV_USAGE, "sinusoid: the first position is %lld", (long long)first);
     qkv_tensor *y = qkv_constant(t, 2, (int64_t[]){ length, dim }, NULL);
     if (!y) return NULL;
@@ -31,27 +33,10 @@ qkv_tensor *qkv__sinusoid(qkv_tape *t, int64_t first, int64_t length, int64_t di
     return y;
 }
 
-qkv_tensor *qkv_sinusoid(qkv_tape *t, int64_t first, int64_t length, int64_t dim, int halves)
-{
-    return qkv__sinusoid(t, first, length, dim, halves ? QKV_POSITION_SINUSOID_HALVES : QKV_POSITION_SINUSOID);
-}
-
-qkv_positions qkv_positions_new(qkv_params *p, const char *name, int64_t max_positions, int64_t dim)
-{
-    qkv_positions pos = { 0 };
-    if (max_positions >= 1 && dim >= 1)
-        pos.weight = qkv__add_part(p, name, "weight", 2, (int64_t[]){ max_positions, dim }, QKV_INIT_NORMAL,
-                                   1 / sqrtf((float)dim));
-    else
-        qkv__params_fail(p, QKV_USAGE, "positions \"%.200s\": %lld of %lld numbers, expected at least 1 of each",
-                         QKV_SHOWN(name), (long long)max_positions, (long long)dim);
-    return pos;
-}
-
-qkv_tensor *qkv_positions_forward(const qkv_positions *pos, qkv_tape *t, int64_t first, int64_t length)
+qkv_tensor *qkv__positions_forward(const qkv_embedding *pos, qkv_tape *t, int64_t first, int64_t length)
 {
     if (!t) return NULL;
-    if (!pos || !pos->weight) return qkv__no_weights(t, "positions");
+    if (!pos->weight) return qkv__no_weights(t, "positions");
     int64_t max_positions = pos->weight->shape[0];
     if (first < 0 || length < 0 || first > max_positions || length > max_positions - first)
         return qkv__error(t, QKV_USAGE, "positions: %lld from %lld on are wanted, the table has %lld", (long long)length,

@@ -121,7 +121,7 @@ static void make_embeddings(qkv_params *p, qkv__transformer *m, int which)
     else s->embed = qkv_embedding_new(p, "embed", o->vocabulary, width);
     if (which == ENCODER && o->token_types) s->types = qkv_embedding_new(p, "token_types", o->token_types, width);
     if (o->positions == QKV_POSITION_LEARNED && qkv__join_name(p, part, name, "positions"))
-        s->positions = qkv_positions_new(p, part, o->max_positions + o->first_position, width);
+        s->positions = qkv_embedding_new(p, part, o->max_positions + o->first_position, width);
     if (o->embed_norm) s->embed_norm = qkv__norm_of_width(p, name, "embed_norm", o, width, o->norm);
     if (o->embed_dim) s->widen = qkv__linear_part(p, name, "widen", width, o->dim, false);
 }
@@ -169,10 +169,10 @@ static void make_output(qkv_params *p, qkv__transformer *m)
     const qkv_config *o = &m->o;
     int64_t size = output_size(o), width = o->head ? qkv__embed_width(o) : o->dim;
     if (o->head) {
-        m->head = (o->no_head_bias ? qkv_linear_new_no_bias : qkv_linear_new)(p, "head", o->dim, width);
+        m->head = qkv_linear_new(p, "head", o->dim, width, !o->no_head_bias);
         m->head_norm = qkv__norm_of_width(p, "head", "norm", o, width, o->norm);
     }
-    if (o->untied) m->output = qkv_linear_new_no_bias(p, "output", width, size);
+    if (o->untied) m->output = qkv_linear_new(p, "output", width, size, false);
     else m->output.weight = m->stacks[m->stacks[DECODER].n ? DECODER : ENCODER].embed.weight;
     if (o->output_bias) m->output.bias = qkv_params_add(p, "output.bias", 1, &size, QKV_INIT_ZERO, 0);
 }
@@ -182,7 +182,7 @@ static void make_classifier(qkv_params *p, qkv__transformer *m)
 {
     const qkv_config *o = &m->o;
     qkv_linear *c = &m->classifier;
-    if (!o->ngrams) *c = qkv_linear_new(p, classifier_names[o->classes_of], o->dim, o->classes);
+    if (!o->ngrams) *c = qkv_linear_new(p, classifier_names[o->classes_of], o->dim, o->classes, true);
     if (!o->ngrams) return;
     c->weight = qkv_params_add(p, "classifier.weight", QKV_SHAPE(o->classes, o->dim), QKV_INIT_ZERO, 0);
     c->bias = qkv_params_add(p, "classifier.bias", 1, &o->classes, QKV_INIT_ZERO, 0);
@@ -254,7 +254,7 @@ qkv__transformer *qkv__transformer_new(qkv_params *p, const qkv_config *given)
     if (!make_stack(p, m, ENCODER) || !make_stack(p, m, DECODER)) return NULL;
     if (opts->classes && opts->pooling == QKV_POOLING_ATTENTION) /* starts as the mean */
         m->pool_query = qkv_params_add(p, "pool.weight", QKV_SHAPE(1, opts->dim), QKV_INIT_ZERO, 0);
-    if (opts->pooler && opts->pooler != QKV_POOLER_HEAD) m->pooler = qkv_linear_new(p, "pooler", opts->dim, opts->dim);
+    if (opts->pooler && opts->pooler != QKV_POOLER_HEAD) m->pooler = qkv_linear_new(p, "pooler", opts->dim, opts->dim, true);
     if (opts->classes) make_classifier(p, m);
     make_output(p, m);
     if (opts->rotary_factor != 0) scale_frequencies(p, m);
@@ -325,8 +325,8 @@ static qkv_tensor *add_positions(const qkv_config *o, const qkv__stack *s, qkv_t
     int64_t first = o->first_position, batch = x->shape[0], length = x->shape[1], n = length;
     for (int64_t i = 0; places && i < batch * length; i++) n = qkv__max(n, places[i] + 1);
     qkv_tensor *table = o->positions == QKV_POSITION_LEARNED
-                            ? qkv_positions_forward(&s->positions, x->tape, first, n)
-                            : qkv__sinusoid(x->tape, first, n, qkv__embed_width(o), o->positions);
+                            ? qkv__positions_forward(&s->positions, x->tape, first, n)
+                            : qkv_sinusoid(x->tape, first, n, qkv__embed_width(o), o->positions);
     if (table && places) table = qkv_gather(x->tape, table, places, 2, (int64_t[]){ batch, length });
     return qkv_add(x, table);
 }

@@ -55,7 +55,7 @@ static qkv_tensor *gated_forward(qkv_tape *t, qkv_tensor *gate, qkv_tensor *x, g
 
 #define GATED(name)                                                                      \
     static void name##_backward(qkv_tensor *y) { gated_backward(y, kern->name##_grad); } \
-    qkv_tensor *qkv_##name(qkv_tensor *gate, qkv_tensor *x)                              \
+    qkv_tensor *qkv__##name(qkv_tensor *gate, qkv_tensor *x)                             \
     {                                                                                    \
         qkv_tape *t = gated_operands(#name, gate, x);                                    \
         return t ? gated_forward(t, gate, x, kern->name, name##_backward) : NULL;        \

@@ -16,4 +16,8 @@ qkv_tensor *qkv__silu_inplace(qkv_tensor *x);
 qkv_tensor *qkv__dropout_inplace(qkv_tensor *x, float p);
 qkv_tensor *qkv__add_inplace(qkv_tensor *x, qkv_tensor *other); /* x + other; equal shapes */
 
+/* silu(gate) x and gelu(gate) x, the erf form; equal shapes. */
+qkv_tensor *qkv__silu_gated(qkv_tensor *gate, qkv_tensor *x);
+qkv_tensor *qkv__gelu_gated(qkv_tensor *gate, qkv_tensor *x);
+
 #endif

@@ -32,7 +32,7 @@ size_t qkv_packed_limit(void)
     return limit;
 }
 
-void qkv_set_packed_limit(size_t bytes)
+void qkv__set_packed_limit(size_t bytes)
 {
     pthread_once(&limit_read, read_limit);
     limit = bytes;

@@ -88,10 +88,11 @@ qkv_tape *qkv_tape_new(const qkv_tape_opts *opts)
 {
     if (!qkv_isa()) return NULL; /* QKV_ISA names an instruction set we cannot use: its sentence is set */
     qkv_tape_opts o;
-    if (QKV__READ_OPTIONS(&o, seed, opts, "tape")) return NULL;
+    if (QKV__READ_OPTIONS(&o, step, opts, "tape")) return NULL;
     qkv_tape *t = qkv__alloc_zero(sizeof *t);
     if (!t) return NULL;
     t->opts = o;
+    t->step = o.step;
     forget_kept(t);
     return t;
 }
@@ -122,7 +123,7 @@ void qkv__tape_trim(qkv_tape *t)
     qkv__arena_free(&t->arena);
 }
 
-void qkv_tape_set_step(qkv_tape *t, uint64_t step)
+void qkv__tape_set_step(qkv_tape *t, uint64_t step)
 {
     if (t) t->step = step;
 }

@@ -75,6 +75,9 @@ void qkv__tape_trim(qkv_tape *t);
 /* The values of x, to be written: of a weight that lies elsewhere too. */
 float *qkv__tensor_data(const qkv_tensor *x);
 
+/* Sets the step that random numbers are keyed by. */
+void qkv__tape_set_step(qkv_tape *t, uint64_t step);
+
 /* ---- in backward ---- */
 
 /* Where to add x's gradient, zero at first; NULL when x wants none (or memory is out: backward then stops). */

@@ -305,7 +305,7 @@ qkv_status qkv__trainer_settle(qkv_trainer *t) { return end_gathering(t); }
 /* Adds the gradients of share times the mean loss of a batch, in the forward of that number. */
 static qkv_status learn(qkv_trainer *t, const qkv_batch *b, uint64_t pass, double share, double *loss)
 {
-    qkv_tape_set_step(t->tape, pass);
+    qkv__tape_set_step(t->tape, pass);
     qkv_tensor *mean = t->loss.compute(&t->loss, t->model, t->tape, b, t->o.smoothing);
     qkv_tensor *scaled = share == 1 ? mean : qkv_scale(mean, (float)share);
     qkv_status status = end_gathering(t);

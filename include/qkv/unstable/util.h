@@ -110,18 +110,12 @@ QKV_API const char *qkv_isa_at(int i);
  * machine lacks it. Results of different instruction sets differ in their last bits. */
 QKV_API qkv_status qkv_set_isa(const char *name);
 
-/* Where the count came from: "QKV_THREADS", "OMP_NUM_THREADS", "physical cores" or "qkv_set_num_threads". */
-QKV_API const char *qkv_threads_source(void);
-
 /* ---- packed weights ----------------------------------------------------------------------------
  * A weight of a loaded model that large products read again is kept a second time, in the order the product wants. That changes
  * the speed and no bit. All of them together take at most the limit: QKV_PACKED in the environment (bytes, or with K, M or G
  * behind; 0: none), else 1 GiB. Both calls are for any thread. */
 QKV_API size_t qkv_packed_limit(void);
 QKV_API size_t qkv_packed_bytes(void); /* in use now */
-
-/* From now on; what is packed already stays. */
-QKV_API void qkv_set_packed_limit(size_t bytes);
 
 /* The most bytes this tape ever held at once. */
 QKV_API size_t qkv_tape_peak_bytes(const qkv_tape *t);
