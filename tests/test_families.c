@@ -1437,6 +1437,9 @@ static void saving_changes_nothing(void **state)
         const qkv_tensor *w = qkv_params_find(qkv__model_params(m), "embed.weight");
         const float *lies = qkv_tensor_data(w);
         assert_true(i == 2 ? lies != NULL : lies == NULL);
+        qkv_dtype dtype = qkv_tensor_dtype(w);
+        assert_true(i == 2 ? dtype == QKV_DTYPE_F32 : dtype == QKV_DTYPE_BF16 || dtype == QKV_DTYPE_F16);
+        assert_true(qkv_tensor_bytes(w) && (i < 2 || qkv_tensor_bytes(w) == lies));
         assert_int_equal(rename(in_folder("was"), in_folder("moved")), 0);
         assert_int_equal(qkv_model_save(m, in_folder("saved"), NULL), QKV_OK);
         if (i < 2) assert_int_equal(qkv_model_save(m, in_folder("saved/ours"), "qkv"), QKV_OK);

@@ -148,6 +148,8 @@ static void weights_are_near(void **state)
             if (w->ndim != 2) continue;
             int bits = kind && !is_table ? 4 : 8;
             assert_int_equal(w->type->bits, bits);
+            assert_int_equal(qkv_tensor_dtype(w), bits == 8 ? QKV_DTYPE_INT8 : QKV_DTYPE_INT4);
+            assert_ptr_equal(qkv_tensor_bytes(w), w->values);
             for (int64_t r = 0; r < w->shape[0]; r++) {
                 float now[256], largest = 0, off = 0, squares = 0;
                 qkv__widen(w, r * w->shape[1], w->shape[1], now);
@@ -184,6 +186,8 @@ static void bf16_is_rounded_and_kept(void **state)
             assert_true(w->ndim == 2 ? fabsf(now - was[at]) <= off : now == was[at]);
         }
         assert_true(w->ndim == 2 ? w->type == qkv__type_bf16_both() : !w->type);
+        assert_int_equal(qkv_tensor_dtype(w), w->ndim == 2 ? QKV_DTYPE_BF16 : QKV_DTYPE_F32);
+        assert_ptr_equal(qkv_tensor_bytes(w), w->ndim == 2 ? w->values : w->data);
     }
     assert_int_equal(qkv_model_save(m, in_folder("rounded16"), NULL), QKV_OK);
     assert_int_equal(qkv_set_isa("baseline"), QKV_OK);
@@ -442,7 +446,7 @@ static void no_training(void **state)
     assert_null(qkv_model_average(folders, 1));
     assert_int_equal(qkv_error_status(), QKV_UNSUPPORTED);
     qkv_load_opts o = QKV_OPTS(qkv_load_opts);
-    o.dtype = (qkv_dtype)(QKV_DTYPE_F32 + 1);
+    o.dtype = QKV_DTYPE_F16; /* only files have it */
     assert_null(qkv_model_load(in_folder("untrained"), &o));
     assert_int_equal(qkv_error_status(), QKV_USAGE);
 }

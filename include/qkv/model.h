@@ -117,14 +117,12 @@ typedef struct qkv_model qkv_model;
  * "decoder.3.cross_norm.bias", and so on. NULL on error: USAGE for options that do not fit, MEMORY. You own it. */
 QKV_API qkv_model *qkv_model_new(const qkv_config *config, uint64_t seed);
 
-/* How the matrices of a model are kept: as its files have them, or in 8 or 4 bits with scales, made here. Biases, norms and
+/* dtype: how the matrices of a model are kept: as its files have them, or in 8 or 4 bits with scales, made here. Biases, norms and
  * positions stay float32; of INT4 the tables of tokens and what is before a softmax have 8 bits. A product then takes its
  * activations in 8 bits too: see docs/published.md. Its bits are the same on every instruction set.
  * BF16: rounded to the nearest bfloat16, unless the files have them so. On the instruction sets "amx" and "avx512_bf16" a
  * product rounds its activations too, and sums in an order of that set; on others they stay float32: three classes of bits.
  * F32: all weights are copied into memory as float32, with gradients, so that they can be changed and trained. */
-typedef enum qkv_dtype { QKV_DTYPE_STORED, QKV_DTYPE_INT8, QKV_DTYPE_INT4, QKV_DTYPE_BF16, QKV_DTYPE_F32 } qkv_dtype;
-
 typedef struct qkv_load_opts {
     size_t size; /* sizeof(qkv_load_opts): QKV_OPTS() sets it */
     qkv_dtype dtype;
@@ -140,7 +138,8 @@ typedef struct qkv_load_opts {
  *
  * A model in 8 or 4 bits can be run and saved, which writes a folder that is loaded without converting anything; it cannot be
  * trained or averaged (UNSUPPORTED). UNSUPPORTED for a folder whose weights are kept in other bits than are asked for, or in 8
- * or 4 bits where float32 is, NUMERIC for a weight that so few bits cannot hold, USAGE for an unknown dtype. NULL opts means all zero. You own the model. */
+ * or 4 bits where float32 is, NUMERIC for a weight that so few bits cannot hold, USAGE for F16 and an unknown dtype. NULL opts
+ * means all zero. You own the model. */
 QKV_API qkv_model *qkv_model_load(const char *folder, const qkv_load_opts *opts);
 
 QKV_API void qkv_model_free(qkv_model *m);

@@ -28,7 +28,22 @@ QKV_API int64_t qkv_tensor_count(const qkv_tensor *x);        /* product of the 
 QKV_API const float *qkv_tensor_data(const qkv_tensor *x); /* qkv_tensor_count(x) floats; NULL for a weight of another type */
 QKV_API float qkv_tensor_item(const qkv_tensor *x);        /* the one value of a tensor of count 1; NaN otherwise */
 
-/* The same values, to be written. NULL for the weights of a model that was loaded, which lie in its files and of which the library
+/* How the numbers of a tensor are kept: all are F32 but for matrices of a model that was loaded so. */
+typedef enum qkv_dtype {
+    QKV_DTYPE_STORED, /* as a model's files have it: an option of loading, of no tensor */
+    QKV_DTYPE_INT8,
+    QKV_DTYPE_INT4,
+    QKV_DTYPE_BF16,
+    QKV_DTYPE_F32,
+    QKV_DTYPE_F16
+} qkv_dtype;
+QKV_API qkv_dtype qkv_tensor_dtype(const qkv_tensor *x); /* QKV_DTYPE_STORED for NULL */
+
+/* Its numbers in that type, row by row: qkv_tensor_count(x) of them, in INT8 and INT4 without their scales, in the layout that
+ * docs/published.md has for files. They stay where they are until the tape is reset, or weights are added or copied. */
+QKV_API const void *qkv_tensor_bytes(const qkv_tensor *x);
+
+/* The values of qkv_tensor_data(), to be written. NULL for the weights of a model that was loaded, which lie in its files and of which the library
  * may keep copies in another order: a model loaded with QKV_DTYPE_F32, or trained since, has them in memory. */
 QKV_API float *qkv_tensor_data_mut(qkv_tensor *x);
 

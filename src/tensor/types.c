@@ -33,12 +33,13 @@ static qkv_status multiply_widened(const qkv__product *p, const qkv_tensor *w) {
 
 static qkv_status multiply_quantized(const qkv__product *p, const qkv_tensor *w) { return qkv__multiply_quantized(p, &w, 1); }
 
-#define T(name, spelling, bits, scales, widen, dots, multiply) { spelling, bits, scales, widen, dots, multiply },
+#define T(name, spelling, dtype, bits, scales, widen, dots, multiply) \
+    { spelling, QKV_DTYPE_##dtype, bits, scales, widen, dots, multiply },
 static const qkv__type types[] = {
 #include "types.def"
 };
 #undef T
-#define T(name, spelling, bits, scales, widen, dots, multiply) TYPE_##name,
+#define T(name, spelling, dtype, bits, scales, widen, dots, multiply) TYPE_##name,
 enum {
 #include "types.def"
 };
@@ -85,6 +86,10 @@ const void *qkv__value_at(const qkv_tensor *w, int64_t i)
     const char *values = w->type ? w->values : qkv_tensor_data(w);
     return values + i * (qkv__type_of(w)->bits / 8);
 }
+
+qkv_dtype qkv_tensor_dtype(const qkv_tensor *x) { return x ? qkv__type_of(x)->dtype : QKV_DTYPE_STORED; }
+
+const void *qkv_tensor_bytes(const qkv_tensor *x) { return x ? qkv__value_at(x, 0) : NULL; }
 
 void qkv__widen(const qkv_tensor *w, int64_t from, int64_t n, float *to) { qkv__type_of(w)->widen(to, w, from, n); }
 

@@ -5,7 +5,8 @@
 #include "op.h"
 
 struct qkv__type {
-    const char *name;   /* as safetensors spells it */
+    const char *name; /* as safetensors spells it */
+    qkv_dtype dtype;
     int bits;           /* of a number */
     const char *scales; /* how their type is spelled; NULL: there are none */
     void (*widen)(float *to, const qkv_tensor *w, int64_t first, int64_t n);
