@@ -3,6 +3,7 @@
 #include "repeats.h"
 
 #include "../base/file.h"
+#include "../base/hash.h"
 #include "../base/options.h"
 #include "../base/random.h"
 #include "../base/size.h"
@@ -199,12 +200,12 @@ qkv_status qkv__dataset_make_room(qkv_dataset *p, int64_t n, int64_t n_ids)
 /* FNV-1a over the ids, and the length of each side. */
 static uint64_t hash_of_pair(const qkv_dataset *p, int64_t i)
 {
-    uint64_t h = 0xcbf29ce484222325u;
+    uint64_t h = QKV__HASH_START;
     for (int s = 0; s < SIDES; s++) {
         const int32_t *ids = p->ids + pair_begin(p, s, i);
         int64_t n = length_of(p, s, i);
-        for (int64_t k = 0; k < n; k++) h = (h ^ (uint32_t)ids[k]) * 0x100000001b3u;
-        h = (h ^ (uint64_t)n ^ 0x80000000u) * 0x100000001b3u;
+        for (int64_t k = 0; k < n; k++) h = qkv__hash_add(h, (uint32_t)ids[k]);
+        h = qkv__hash_add(h, (uint64_t)n ^ 0x80000000u);
     }
     return h ^ (h >> 29);
 }
@@ -226,8 +227,8 @@ static uint64_t least_run(const int32_t *ids, int64_t n, int64_t run)
 {
     uint64_t least = UINT64_MAX;
     for (int64_t from = 0; from == 0 || from + run <= n; from++) {
-        uint64_t h = 0xcbf29ce484222325u;
-        for (int64_t k = from; k < from + run && k < n; k++) h = (h ^ (uint32_t)ids[k]) * 0x100000001b3u;
+        uint64_t h = QKV__HASH_START;
+        for (int64_t k = from; k < from + run && k < n; k++) h = qkv__hash_add(h, (uint32_t)ids[k]);
         h = (h ^ h >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
         least = (h ^ h >> 27) < least ? h ^ h >> 27 : least;
     }

@@ -1,6 +1,7 @@
 /* repeats.c: texts that occur more than once. */
 #include "repeats.h"
 
+#include "../base/hash.h"
 #include "../base/memory.h"
 
 #include <stdlib.h>
@@ -15,10 +16,9 @@ qkv_status qkv__hashes_add(qkv__hashes *h, uint64_t hash)
 /* FNV-1a over the bytes and their number, and the last step of MurmurHash3, after which every bit depends on all of them. */
 qkv_status qkv__hashes_add_text(qkv__hashes *h, const char *text, size_t length, const char *pair, size_t pair_length)
 {
-    uint64_t x = 0xcbf29ce484222325u;
-    for (size_t i = 0; i < length; i++) x = (x ^ (unsigned char)text[i]) * 0x100000001b3u;
-    x = (x ^ length ^ 0x80000000u) * 0x100000001b3u;
-    for (size_t i = 0; pair && i < pair_length; i++) x = (x ^ (unsigned char)pair[i]) * 0x100000001b3u;
+    uint64_t x = qkv__hash_bytes(QKV__HASH_START, text, length);
+    x = qkv__hash_add(x, length ^ 0x80000000u);
+    if (pair) x = qkv__hash_bytes(x, pair, pair_length);
     x = (x ^ (x >> 33)) * 0xff51afd7ed558ccdu;
     x = (x ^ (x >> 33)) * 0xc4ceb9fe1a85ec53u;
     return qkv__hashes_add(h, x ^ (x >> 33));

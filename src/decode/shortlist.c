@@ -3,6 +3,7 @@
 
 #include <qkv/unstable/shortlist.h>
 
+#include "../base/hash.h"
 #include "../base/memory.h"
 #include "../base/size.h"
 #include "../base/number.h"
@@ -45,8 +46,8 @@ static uint64_t hash_spellings(uint64_t h, const qkv_tokenizer *t)
 {
     for (int32_t id = 0; id < qkv_tokenizer_vocab_size(t); id++) {
         const char *spelling = qkv_tokenizer_token(t, id);
-        for (; *spelling; spelling++) h = (h ^ (unsigned char)*spelling) * 0x100000001b3u;
-        h = (h ^ 0x100) * 0x100000001b3u; /* an end that no byte is */
+        h = qkv__hash_bytes(h, spelling, strlen(spelling));
+        h = qkv__hash_add(h, 0x100); /* an end that no byte is */
     }
     return h;
 }
@@ -55,7 +56,7 @@ uint64_t qkv__tokenizers_fingerprint(const qkv_model *m)
 {
     const qkv_tokenizer *source = qkv_model_tokenizer(m, QKV_SIDE_SOURCE), *target = qkv_model_tokenizer(m, QKV_SIDE_TARGET);
     if (!source) return 0;
-    uint64_t h = hash_spellings(0xcbf29ce484222325u, source);
+    uint64_t h = hash_spellings(QKV__HASH_START, source);
     if (target && target != source) h = hash_spellings(h, target);
     return h ? h : 1;
 }

@@ -1,6 +1,7 @@
 /* params.c: named weights in two flat blocks, values and gradients, so that an optimizer step or a norm is one loop. */
 #include "params.h"
 
+#include "../base/hash.h"
 #include "../base/memory.h"
 #include "../base/pool.h"
 #include "../tensor/packed.h"
@@ -121,14 +122,6 @@ qkv_status qkv_params_status(const qkv_params *p)
 
 /* ---- initial values ---- */
 
-/* FNV-1a */
-static uint64_t hash_name(const char *name)
-{
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (; *name; name++) hash = (hash ^ (unsigned char)*name) * 0x100000001b3u;
-    return hash;
-}
-
 typedef struct filling {
     float *to;
     int64_t count;
@@ -192,7 +185,8 @@ static int32_t *slot_of(const qkv_params *p, int32_t *slots, size_t n, uint64_t 
 static entry *find_entry(const qkv_params *p, const char *name)
 {
     if (!p->slots) return NULL;
-    int32_t found = *slot_of(p, p->slots, p->slots_bytes / sizeof *p->slots, hash_name(name), name);
+    int32_t found = *slot_of(p, p->slots, p->slots_bytes / sizeof *p->slots,
+                             qkv__hash_bytes(QKV__HASH_START, name, strlen(name)), name);
     return found ? p->entries[found - 1] : NULL;
 }
 
@@ -259,7 +253,7 @@ static entry *new_entry(qkv_params *p, const char *name, int ndim, const int64_t
     entry *e = qkv__alloc_zero(bytes);
     if (!e) return NULL;
     e->bytes = bytes;
-    e->hash = hash_name(name);
+    e->hash = qkv__hash_bytes(QKV__HASH_START, name, strlen(name));
     e->offset = p->block;
     memcpy(e->name, name, length);
     e->tensor = (qkv_tensor){ .count = count, .ndim = ndim, .wants_grad = !p->is_mapped, .keeps_grad = true };

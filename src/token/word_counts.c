@@ -5,14 +5,15 @@
 
 #include "units.h"
 
+#include "../base/hash.h"
+
 #include <string.h>
 
 /* ---- the bag ---- */
 
-static uint64_t hash_of(const char *word, size_t length) /* FNV-1a, then mixed so that its low bits depend on all of it */
+static uint64_t hash_of(const char *word, size_t length) /* mixed so that its low bits depend on all of it */
 {
-    uint64_t h = 14695981039346656037u;
-    for (size_t i = 0; i < length; i++) h = (h ^ (unsigned char)word[i]) * 1099511628211u;
+    uint64_t h = qkv__hash_bytes(QKV__HASH_START, word, length);
     return h ^ h >> 32;
 }
 

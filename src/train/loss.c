@@ -1,6 +1,7 @@
 /* loss.c: what a model learns. */
 #include "examples.h"
 
+#include "../base/hash.h"
 #include "../base/options.h"
 #include "../base/random.h"
 #include "../model/classes.h"
@@ -176,7 +177,7 @@ qkv_loss qkv_loss_classification(const float *weights, int64_t classes)
     for (int64_t i = 0; weights && i < classes; i++) {
         uint32_t bits;
         memcpy(&bits, &weights[i], sizeof bits);
-        id = (id ^ bits) * 0x100000001b3u;
+        id = qkv__hash_add(id, bits);
     }
     return (qkv_loss){ .prepare = count_texts, .compute = class_loss, .data = weights, .id = id };
 }

@@ -8,6 +8,7 @@
 #include "optimizer.h"
 #include "shard.h"
 
+#include "../base/hash.h"
 #include "../base/memory.h"
 #include "../base/options.h"
 #include "../base/size.h"
@@ -100,15 +101,6 @@ static qkv_status begin_epoch(qkv_trainer *t, uint64_t number)
     return QKV_OK;
 }
 
-/* FNV-1a, 64 bits */
-#define FNV_START UINT64_C(0xcbf29ce484222325)
-static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t n)
-{
-    const unsigned char *at = bytes;
-    for (size_t i = 0; i < n; i++) hash = (hash ^ at[i]) * 0x100000001b3u;
-    return hash;
-}
-
 /* All batches of the first epoch have all ids. */
 static qkv_status hash_pairs(const qkv_trainer *t, uint64_t *hash)
 {
@@ -117,11 +109,11 @@ static qkv_status hash_pairs(const qkv_trainer *t, uint64_t *hash)
     qkv_loader *e = qkv_loader_new(t->pairs, &plain, 0);
     qkv_batch b = { 0 };
     qkv_status status = e ? QKV_OK : qkv_error_status();
-    *hash = FNV_START;
+    *hash = QKV__HASH_START;
     for (int64_t i = 0; !status && i < qkv_loader_size(e); i++) {
         if ((status = qkv_loader_batch(e, i, &b))) break;
-        *hash = hash_bytes(*hash, b.source, sizeof(int32_t) * (size_t)(b.rows * b.source_length));
-        *hash = hash_bytes(*hash, b.labels, sizeof(int32_t) * (size_t)(b.rows * b.target_length));
+        *hash = qkv__hash_bytes(*hash, b.source, sizeof(int32_t) * (size_t)(b.rows * b.source_length));
+        *hash = qkv__hash_bytes(*hash, b.labels, sizeof(int32_t) * (size_t)(b.rows * b.target_length));
     }
     qkv_batch_free(&b);
     qkv_loader_free(e);
@@ -475,7 +467,7 @@ qkv_train_state qkv_trainer_at(const qkv_trainer *t)
 
 static uint64_t hash_numbers(int n, const double *numbers)
 {
-    return hash_bytes(FNV_START, numbers, sizeof *numbers * (size_t)n);
+    return qkv__hash_bytes(QKV__HASH_START, numbers, sizeof *numbers * (size_t)n);
 }
 
 uint64_t qkv__transformer_hash(const qkv_config *o)
@@ -488,7 +480,7 @@ uint64_t qkv__transformer_hash(const qkv_config *o)
 #include <qkv/transformer.def>
     };
     enum { OPTIONS = sizeof all / sizeof *all };
-    uint64_t hash = FNV_START;
+    uint64_t hash = QKV__HASH_START;
     for (size_t turn = 0, done = 0, n; done < OPTIONS; turn++, done += n) {
         double values[OPTIONS];
         bool counts = turn == 0;
@@ -498,7 +490,7 @@ uint64_t qkv__transformer_hash(const qkv_config *o)
             values[n++] = all[i].value;
             counts = counts || all[i].value != 0;
         }
-        if (counts) hash = hash_bytes(hash, values, sizeof *values * n);
+        if (counts) hash = qkv__hash_bytes(hash, values, sizeof *values * n);
     }
     return hash;
 }
@@ -538,7 +530,7 @@ static uint64_t hash_options(const qkv_trainer *t)
                                (double)(t->loss.id >> 32),
                                (double)(t->loss.id & 0xffffffffu) };
     uint64_t hash = hash_numbers((int)(sizeof numbers / sizeof *numbers), numbers);
-    return t->o.micro_batches ? hash_bytes(hash, &t->o.micro_batches, sizeof t->o.micro_batches) : hash;
+    return t->o.micro_batches ? qkv__hash_bytes(hash, &t->o.micro_batches, sizeof t->o.micro_batches) : hash;
 }
 
 /* ---- the file ---- */
