@@ -87,6 +87,14 @@ static void newer_programs(void **state)
     rotary.options.size = sizeof rotary;
     qkv_tensor *x = qkv_constant(t, QKV_SHAPE(1, 1, 8), NULL);
     assert_non_null(qkv_rope(x, &rotary.options));
+    NEWER(qkv_mask) mask = { .options = { .causal = 1 } };
+    mask.options.size = sizeof mask;
+    assert_non_null(qkv_attention(x, x, x, &mask.options, NULL));
+    mask.younger = 1;
+    assert_null(qkv_attention(x, x, x, &mask.options, NULL));
+    assert_int_equal(qkv_tape_status(t), QKV_USAGE);
+    qkv_tape_reset(t);
+    x = qkv_constant(t, QKV_SHAPE(1, 1, 8), NULL);
 
     bleu.more = tape.more = rotary.younger = 1;
     qkv_bleu_score score;
