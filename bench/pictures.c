@@ -83,7 +83,7 @@ static void draw_lengths(qkv_bench_opts o)
                                .d_ff = 1024,
                                .pre_norm = 1,
                                .norm = QKV_NORM_RMS,
-                               .activation = QKV_ACTIVATION_SILU_GATED,
+                               .activation = QKV_ACTIVATION_SWIGLU,
                                .positions = QKV_POSITION_ROTARY,
                                .no_bias = 1 };
     save_model(folder, &llama);

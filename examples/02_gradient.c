@@ -19,7 +19,7 @@ static double slope(const float x[3], int i)
     for (int side = 0; side < 2; side++) {
         float moved[3] = { x[0], x[1], x[2] };
         moved[i] += side ? step : -step;
-        qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+        qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .inference = 1 });
         ends[side] = (double)qkv_tensor_item(f(t, qkv_constant(t, QKV_SHAPE(3), moved)));
         qkv_tape_free(t);
     }

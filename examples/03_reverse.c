@@ -79,7 +79,7 @@ typedef struct score {
 static score test(const model *m, const int32_t *x, const int32_t *y, int show)
 {
     score s = { 0, 1 };
-    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1, .keep_attention = 1 });
+    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .inference = 1, .keep_attention = 1 });
     const float *logits = qkv_tensor_data(forward(m, t, x, TESTS)), *maps = qkv_tensor_data(qkv_tape_attention(t, 0));
     for (int i = 0; logits && maps && i < TESTS * LENGTH; i++) {
         s.right += best_digit(logits + i * DIGITS) == y[i];

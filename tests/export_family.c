@@ -59,7 +59,7 @@ static const struct shape {
     { "marian", { SHAPE, TRANSLATOR } },
     { "pegasus", { SHAPE, TRANSLATOR, .pre_norm = 1 } },
     { "modernbert",
-      { SHAPE, .positions = QKV_POSITION_ROTARY, .pre_norm = 1, .no_first_norm = 1, .activation = QKV_ACTIVATION_GELU_GATED,
+      { SHAPE, .positions = QKV_POSITION_ROTARY, .pre_norm = 1, .no_first_norm = 1, .activation = QKV_ACTIVATION_GEGLU,
         .embed_norm = 1, .unscaled = 1, .no_bias = 1, .no_norm_bias = 1, .head = 1, .no_head_bias = 1, .output_bias = 1 } },
 };
 
@@ -73,7 +73,7 @@ static qkv_model *model_of(const char *family)
 int main(int argc, char **argv)
 {
     qkv_model *m = argc == 3 ? model_of(argv[1]) : NULL;
-    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .inference = 1 });
     qkv_status status = m ? qkv_model_save(m, argv[2], argv[1]) : QKV_USAGE;
     if (!status) {
         qkv_tensor *logits = run(qkv__model_transformer(m), t);

@@ -71,7 +71,7 @@ static int list_models(named_model models[MODELS])
                                    .unscaled = 1,
                                    .untied = 1,
                                    .positions = QKV_POSITION_ROTARY,
-                                   .activation = QKV_ACTIVATION_SILU_GATED } };
+                                   .activation = QKV_ACTIVATION_SWIGLU } };
     models[n++] = (named_model){ "modernbert",
                                  { .vocabulary = 50368,
                                    .encoder_layers = 22,
@@ -87,7 +87,7 @@ static int list_models(named_model models[MODELS])
                                    .output_bias = 1,
                                    .unscaled = 1,
                                    .positions = QKV_POSITION_ROTARY,
-                                   .activation = QKV_ACTIVATION_GELU_GATED,
+                                   .activation = QKV_ACTIVATION_GEGLU,
                                    .no_first_norm = 1 } };
     models[n++] = (named_model){ "t5",
                                  { .size = sizeof(qkv_config),
@@ -105,7 +105,7 @@ static int list_models(named_model models[MODELS])
                                    .positions = QKV_POSITION_NONE,
                                    .relative_buckets = 32,
                                    .attention_scale = 1,
-                                   .activation = QKV_ACTIVATION_GELU_TANH_GATED } };
+                                   .activation = QKV_ACTIVATION_GEGLU_TANH } };
     models[n++] = (named_model){ "albert",
                                  { .size = sizeof(qkv_config),
                                    .vocabulary = 30000,

@@ -124,7 +124,7 @@ static int64_t encode(const qkv_model *m, const char *text, int32_t start, int32
 static by_hand run_by_hand(const qkv_model *m, const char *source, const char *target)
 {
     const qkv__transformer *x = qkv__model_transformer(m);
-    by_hand b = { .tape = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1, .keep_attention = 1 }) };
+    by_hand b = { .tape = qkv_tape_new(&(qkv_tape_opts){ .inference = 1, .keep_attention = 1 }) };
     if (source) b.n_source = encode(m, source, target ? -1 : 1, 2, b.source);
     if (target) b.n_read = encode(m, target, 1, -1, b.read);
     qkv_tensor *memory = source ? qkv__transformer_encode(x, b.tape,

@@ -261,7 +261,7 @@ static void golden(void **state)
 
 static double loss_of(const one *c)
 {
-    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .inference = 1 });
     qkv_tensor *y = qkv_attention(operand(t, c->q, c->batch, c->heads, c->tq, c->dk, false),
                                   operand(t, c->k, c->batch, c->kv_heads, c->tk, c->dk, false),
                                   operand(t, c->v, c->batch, c->kv_heads, c->tk, c->dv, false), &c->mask, NULL);

@@ -217,7 +217,7 @@ enum { ROWS = 7, LONGEST = 45, WIDE = 48 };
 static void logits_of(const qkv__transformer *m, const int32_t *ids, int64_t rows, int64_t length, const int32_t *of_rows,
                       float *out)
 {
-    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .inference = 1 });
     qkv_tensor *hidden = qkv__transformer_encode(
         m, t, &(qkv_tokens){ .ids = ids, .rows = rows, .length = length, .lengths = of_rows });
     const float *logits = qkv_tensor_data(qkv__transformer_classify(m, hidden, of_rows));
@@ -299,7 +299,7 @@ static qkv_model *word_model(const qkv_config *o)
 /* Probabilities of ids as they are. */
 static void probabilities_of(const qkv_model *m, const int32_t *ids, int64_t n, float out[CLASSES])
 {
-    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .inference = 1 });
     const qkv__transformer *x = qkv__model_transformer(m);
     const float *p = qkv_tensor_data(qkv_softmax(qkv__transformer_classify(
         x, qkv__transformer_encode(x, t, &(qkv_tokens){ .ids = ids, .rows = 1, .length = n }), NULL)));
@@ -327,7 +327,7 @@ static void only_class(void **state)
     assert_int_equal(qkv_classify(m, &(qkv_texts){ .texts = two, .n = 2 }, NULL, &found), QKV_OK);
     assert_int_equal(found.width, 1);
     const int32_t ids[] = { START, word_id(m, "w1"), word_id(m, "w2"), word_id(m, "w3"), END };
-    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .inference = 1 });
     const qkv__transformer *x = qkv__model_transformer(m);
     float logit = qkv_tensor_item(
         qkv__transformer_classify(x, qkv__transformer_encode(x, t, &(qkv_tokens){ .ids = ids, .rows = 1, .length = 5 }), NULL));
@@ -674,7 +674,7 @@ static void vectors(void **state)
             o.normalized = 1;
             assert_int_equal(qkv_embed(m, &(qkv_texts){ .texts = both, .n = 2 }, &o, &normal), QKV_OK);
             assert_int_equal(raw.width, 16);
-            qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+            qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .inference = 1 });
             const qkv__transformer *x = qkv__model_transformer(m);
             qkv_tensor *hidden = qkv__transformer_encode(
                 x, t, &(qkv_tokens){ .ids = ids + translates, .rows = 1, .length = 4 - translates });

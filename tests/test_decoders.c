@@ -99,7 +99,7 @@ static void compare_folder(const char *path, const char *name)
     open_golden(name);
     int64_t length = ids_of("ids", ids) / BATCH;
     ids_of("lengths", lengths);
-    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1, .keep_hidden = 1 });
+    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .inference = 1, .keep_hidden = 1 });
     qkv_tensor *last = qkv__transformer_decode(
         m, t, &(qkv_tokens){ .ids = ids, .rows = BATCH, .length = length, .lengths = lengths }, NULL, NULL);
     if (!last) fail_msg("%s: %s", name, qkv_error());
@@ -228,7 +228,7 @@ static void check_windows(const struct decoder *d, int64_t window)
     qkv_model *model = with_window(d, window);
     const qkv__transformer *m = qkv__model_transformer(model);
     int64_t heads = qkv__transformer_config(m)->heads, size = qkv__transformer_config(m)->vocabulary;
-    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1, .keep_attention = 1 });
+    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .inference = 1, .keep_attention = 1 });
     const float *whole = qkv_tensor_data(qkv__transformer_logits(
         m, qkv__transformer_decode(m, t, &(qkv_tokens){ .ids = ids, .rows = 1, .length = LONG }, NULL, NULL)));
     for (int layer = 0; layer < d->layers; layer++)
@@ -407,7 +407,7 @@ static void quantized(void **state)
         open_golden(models[i].name);
         int64_t length = ids_of("ids", ids) / BATCH, n = numbers("logits", expected) / BATCH;
         double dot = 0, a = 0, b = 0;
-        qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+        qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .inference = 1 });
         const float *got[2];
         for (int k = 0; k < 2; k++) {
             const qkv__transformer *x = qkv__model_transformer(m[k]);

@@ -41,7 +41,7 @@ static const qkv_config llama = { .vocabulary = 11,
                                   .norm = QKV_NORM_RMS,
                                   .unscaled = 1,
                                   .no_bias = 1,
-                                  .activation = QKV_ACTIVATION_SILU_GATED };
+                                  .activation = QKV_ACTIVATION_SWIGLU };
 static const qkv_config marian = { .vocabulary = 11,
                                    .encoder_layers = 1,
                                    .decoder_layers = 1,
@@ -62,7 +62,7 @@ static const qkv_config modernbert = { .vocabulary = 11,
                                        .embed_norm = 1,
                                        .unscaled = 1,
                                        .no_bias = 1,
-                                       .activation = QKV_ACTIVATION_GELU_GATED };
+                                       .activation = QKV_ACTIVATION_GEGLU };
 
 /* NULL: nothing does. */
 static void expect(const char *family, const qkv_config *o, const char *wanted)
@@ -92,7 +92,7 @@ static void encoders(void **state)
     DIFFERS("bert", bert, o.embed_norm = 0, "embed_norm");
     DIFFERS("bert", bert, o.unscaled = 0, "not scaled");
     DIFFERS("bert", bert, o.no_bias = 1, "have biases");
-    DIFFERS("bert", bert, o.activation = QKV_ACTIVATION_SILU_GATED, "no gate");
+    DIFFERS("bert", bert, o.activation = QKV_ACTIVATION_SWIGLU, "no gate");
     DIFFERS("bert", bert, o.kv_heads = 1, "heads are alike");
     DIFFERS("bert", bert, o.kv_heads = 2, NULL);
     DIFFERS("bert", bert, o.d_k = 3, "heads are alike");
@@ -153,7 +153,7 @@ static void modern_encoders(void **state)
     DIFFERS(family, modernbert, o.embed_norm = 0, "embed_norm");
     DIFFERS(family, modernbert, o.unscaled = 0, "not scaled");
     DIFFERS(family, modernbert, o.activation = QKV_ACTIVATION_GELU, "a gate");
-    DIFFERS(family, modernbert, o.activation = QKV_ACTIVATION_SILU_GATED, NULL);
+    DIFFERS(family, modernbert, o.activation = QKV_ACTIVATION_SWIGLU, NULL);
     DIFFERS(family, modernbert, o.kv_heads = 1, "heads are alike");
     DIFFERS(family, modernbert, o.d_k = 3, "heads are alike");
     DIFFERS(family, modernbert, (o.kv_heads = 2, o.d_k = 4), NULL);
@@ -171,7 +171,7 @@ static void modern_encoders(void **state)
     DIFFERS(family, classifier, o.pooling = QKV_POOLING_LAST, "the mean or the first");
 
     /* and what it has differs from the others */
-    DIFFERS("bert", bert, o.activation = QKV_ACTIVATION_GELU_GATED, "no gate");
+    DIFFERS("bert", bert, o.activation = QKV_ACTIVATION_GEGLU, "no gate");
     DIFFERS("bert", bert, o.no_norm_bias = 1, "norms have biases");
     DIFFERS("bert", bert, o.no_head_bias = 1, NULL); /* there is no head */
     DIFFERS("bert", bert, (o.head = 1, o.output_bias = 1, o.no_head_bias = 1), "head has a bias");
@@ -196,7 +196,7 @@ static void decoders(void **state)
     DIFFERS("gpt2", gpt2, o.unscaled = 0, "not scaled");
     DIFFERS("gpt2", gpt2, o.no_bias = 1, "have biases");
     DIFFERS("gpt2", gpt2, o.output_bias = 1, "but not the output");
-    DIFFERS("gpt2", gpt2, o.activation = QKV_ACTIVATION_SILU_GATED, "no gate");
+    DIFFERS("gpt2", gpt2, o.activation = QKV_ACTIVATION_SWIGLU, "no gate");
     DIFFERS("gpt2", gpt2, o.kv_heads = 1, "heads are alike");
     DIFFERS("gpt2", gpt2, (o.kv_heads = 2, o.d_k = 4), NULL);
     DIFFERS("gpt2", gpt2, o.d_k = 3, "heads are alike");
@@ -234,10 +234,10 @@ static void newer_decoders(void **state)
     qkv_config gemma = llama;
     gemma.size = sizeof gemma;
     gemma.unscaled = 0;
-    gemma.activation = QKV_ACTIVATION_GELU_TANH_GATED;
+    gemma.activation = QKV_ACTIVATION_GEGLU_TANH;
     expect("gemma", &gemma, NULL);
     expect("gemma", &llama, "are scaled");
-    DIFFERS("gemma", gemma, o.activation = QKV_ACTIVATION_GELU_GATED, "a GELU gate");
+    DIFFERS("gemma", gemma, o.activation = QKV_ACTIVATION_GEGLU, "a GELU gate");
     DIFFERS("gemma", gemma, o.no_bias = 0, "no biases");
     DIFFERS("gemma", gemma, o.post_norm = 1, "no norms behind");
     DIFFERS("gemma", gemma, o.window = 4, "the whole text");
@@ -248,15 +248,15 @@ static void newer_decoders(void **state)
     DIFFERS("gemma3_text", gemma, o.post_norm = 1, "qk_norm");
     DIFFERS("gemma3_text", gemma, (o.post_norm = o.qk_norm = 1, o.window = 4, o.local_rotary_base = 50), NULL);
     expect("phi3", &llama, NULL);
-    DIFFERS("phi3", gemma, (o.unscaled = 1, o.activation = QKV_ACTIVATION_SILU_GATED, o.rotary_width = 2), NULL);
+    DIFFERS("phi3", gemma, (o.unscaled = 1, o.activation = QKV_ACTIVATION_SWIGLU, o.rotary_width = 2), NULL);
     DIFFERS("phi3", llama, o.no_bias = 0, "no biases");
     DIFFERS("phi3", llama, o.d_k = 6, "share dim evenly");
     expect("qwen3", &llama, "qk_norm");
-    DIFFERS("qwen3", gemma, (o.unscaled = 1, o.activation = QKV_ACTIVATION_SILU_GATED, o.qk_norm = 1), NULL);
-    DIFFERS("llama", gemma, (o.unscaled = 1, o.activation = QKV_ACTIVATION_SILU_GATED, o.attention_scale = 1), "sqrt(d_k)");
-    DIFFERS("llama", gemma, (o.unscaled = 1, o.activation = QKV_ACTIVATION_SILU_GATED, o.logit_cap = 1), "no caps");
-    DIFFERS("mistral", gemma, (o.unscaled = 1, o.activation = QKV_ACTIVATION_SILU_GATED, o.window = 3), NULL);
-    DIFFERS("mistral", gemma, (o.unscaled = 1, o.activation = QKV_ACTIVATION_SILU_GATED, o.window = 3, o.window_from = 1),
+    DIFFERS("qwen3", gemma, (o.unscaled = 1, o.activation = QKV_ACTIVATION_SWIGLU, o.qk_norm = 1), NULL);
+    DIFFERS("llama", gemma, (o.unscaled = 1, o.activation = QKV_ACTIVATION_SWIGLU, o.attention_scale = 1), "sqrt(d_k)");
+    DIFFERS("llama", gemma, (o.unscaled = 1, o.activation = QKV_ACTIVATION_SWIGLU, o.logit_cap = 1), "no caps");
+    DIFFERS("mistral", gemma, (o.unscaled = 1, o.activation = QKV_ACTIVATION_SWIGLU, o.window = 3), NULL);
+    DIFFERS("mistral", gemma, (o.unscaled = 1, o.activation = QKV_ACTIVATION_SWIGLU, o.window = 3, o.window_from = 1),
             "all of its layers");
     DIFFERS("opt", gpt2, o.first_position = 2, NULL);
     expect("opt", &gpt2, "from 2 on");
@@ -281,7 +281,7 @@ static void translators(void **state)
         DIFFERS(both[i], base, o.norm_eps = 1e-5f, NULL);
         DIFFERS(both[i], base, o.no_bias = 1, "have biases");
         DIFFERS(both[i], base, o.no_source_eos = 1, "source_eos");
-        DIFFERS(both[i], base, o.activation = QKV_ACTIVATION_SILU_GATED, "no gate");
+        DIFFERS(both[i], base, o.activation = QKV_ACTIVATION_SWIGLU, "no gate");
         DIFFERS(both[i], base, o.kv_heads = 1, "heads are alike");
         DIFFERS(both[i], base, (o.kv_heads = 2, o.d_k = 4), NULL);
         DIFFERS(both[i], base, o.d_k = 3, "heads are alike");

@@ -179,7 +179,7 @@ static void compare_folder(const char *path, const char *name)
     const qkv_config *o = qkv__transformer_config(m);
     assert_int_equal(open_golden(name), QKV_OK);
     batch b = read_batch(o->encoder_layers && o->decoder_layers);
-    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1, .keep_hidden = 1 });
+    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .inference = 1, .keep_hidden = 1 });
     qkv_tensor *last = run(model, t, &b);
     const int32_t *lengths = o->encoder_layers && o->decoder_layers ? b.target_lengths : b.lengths;
     int n = 0;
@@ -222,7 +222,7 @@ static void steps_equal_a_whole_forward(void **state)
         batch b = read_batch(has_encoder);
         const int32_t *ids = has_encoder ? b.target : b.ids;
         int64_t length = has_encoder ? b.target_length : b.length;
-        qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+        qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .inference = 1 });
         qkv_tensor *memory = has_encoder
                                  ? qkv__transformer_encode(
                                        m, t,
@@ -912,7 +912,7 @@ static void missing_keys(void **state)
 
 static int64_t copy_last(const qkv_model *m, const batch *b, float *to)
 {
-    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .inference = 1 });
     qkv_tensor *x = run(m, t, b);
     if (!x) fail_msg("%s", qkv_error());
     const qkv_config *o = qkv__model_config(m);
@@ -1034,7 +1034,7 @@ static const qkv_config ours[] = {
       .unscaled = 1,
       .pre_norm = 1,
       .norm = QKV_NORM_RMS,
-      .activation = QKV_ACTIVATION_SILU_GATED,
+      .activation = QKV_ACTIVATION_SWIGLU,
       .no_bias = 1 },
     { .vocabulary = 11,
       .encoder_layers = 2,
@@ -1059,14 +1059,14 @@ static const qkv_config ours[] = {
 #define MODERNBERT                                                                                                            \
     .vocabulary = 11, .encoder_layers = 2, .dim = 8, .heads = 2, .d_ff = 12, .positions = QKV_POSITION_ROTARY, .pre_norm = 1, \
     .no_first_norm = 1, .embed_norm = 1, .unscaled = 1
-    { MODERNBERT, .activation = QKV_ACTIVATION_GELU_GATED, .no_bias = 1, .no_norm_bias = 1, .head = 1, .no_head_bias = 1,
+    { MODERNBERT, .activation = QKV_ACTIVATION_GEGLU, .no_bias = 1, .no_norm_bias = 1, .head = 1, .no_head_bias = 1,
       .output_bias = 1 },
-    { MODERNBERT, .activation = QKV_ACTIVATION_SILU_GATED, .head = 1, .untied = 1 },
-    { MODERNBERT, .activation = QKV_ACTIVATION_GELU_GATED },
-    { MODERNBERT, .activation = QKV_ACTIVATION_GELU_GATED, .head = 1, .output_bias = 1, .classes = 3,
-      .pooling = QKV_POOLING_FIRST, .pooler = QKV_POOLER_HEAD },
-    { MODERNBERT, .activation = QKV_ACTIVATION_GELU_GATED, .window = 2, .full_every = 2, .local_rotary_base = 50 },
-    { MODERNBERT, .activation = QKV_ACTIVATION_GELU_GATED, .window = 1, .window_from = 1 },
+    { MODERNBERT, .activation = QKV_ACTIVATION_SWIGLU, .head = 1, .untied = 1 },
+    { MODERNBERT, .activation = QKV_ACTIVATION_GEGLU },
+    { MODERNBERT, .activation = QKV_ACTIVATION_GEGLU, .head = 1, .output_bias = 1, .classes = 3, .pooling = QKV_POOLING_FIRST,
+      .pooler = QKV_POOLER_HEAD },
+    { MODERNBERT, .activation = QKV_ACTIVATION_GEGLU, .window = 2, .full_every = 2, .local_rotary_base = 50 },
+    { MODERNBERT, .activation = QKV_ACTIVATION_GEGLU, .window = 1, .window_from = 1 },
 };
 static const char *const ours_as[] = { "marian",     "marian",     "bert",       "gpt2",       "llama",
                                        "pegasus",    "pegasus",    "modernbert", "modernbert", "modernbert",
@@ -1102,7 +1102,7 @@ static void ours_under_their_names(void **state)
 static void words_without_a_head(void **state)
 {
     (void)state;
-    const qkv_config o = { MODERNBERT, .activation = QKV_ACTIVATION_GELU_GATED, .no_bias = 1, .no_norm_bias = 1 };
+    const qkv_config o = { MODERNBERT, .activation = QKV_ACTIVATION_GEGLU, .no_bias = 1, .no_norm_bias = 1 };
     static float first[MOST], second[MOST];
     const batch b = { .ids = { 1, 5, 7, 2, 9, 4 }, .lengths = { 3, 2 }, .length = 3 };
     qkv_model *m = qkv_model_new(&o, 3);
@@ -1263,7 +1263,7 @@ static void nothing_is_copied(void **state)
                            .unscaled = 1,
                            .pre_norm = 1,
                            .norm = QKV_NORM_RMS,
-                           .activation = QKV_ACTIVATION_SILU_GATED,
+                           .activation = QKV_ACTIVATION_SWIGLU,
                            .no_bias = 1 };
     qkv_model *m = qkv_model_new(&o, 3);
     assert_int_equal(qkv_model_save(m, folder, "llama"), QKV_OK);
@@ -1346,7 +1346,7 @@ static void narrow_products(void **state)
         qkv_tensor *w = qkv_params_add(p, "w", QKV_SHAPE(n, k), QKV_INIT_ZERO, 0);
         uint16_t *values = draw_narrow(n * k);
         qkv__params_place_typed(p, 0, values, NULL, qkv__type_named(is_half ? "F16" : "BF16"));
-        qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+        qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .inference = 1 });
         qkv_tensor *x = qkv_constant(t, QKV_SHAPE(m, k), NULL);
         for (int64_t j = 0; j < m * k; j++) qkv_tensor_data_mut(x)[j] = (float)((j * 37 + 11) % 101) / 50 - 1;
         qkv_tensor *narrow = qkv_affine(x, w, NULL), *row = qkv_gather(t, w, ids, 1, (int64_t[]){ 1 });
@@ -1380,7 +1380,7 @@ static void packed_products(void **state)
         for (int64_t j = 0; j < n * k; j++) wide[j] = (float)(values[j] % 1000) / 500 - 1;
         if (type->bits == 32) qkv__params_place(p, 0, wide);
         else qkv__params_place_typed(p, 0, values, NULL, type);
-        qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+        qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .inference = 1 });
         qkv_tensor *x = qkv_constant(t, QKV_SHAPE(m, k), NULL), *y[4];
         for (int64_t j = 0; j < m * k; j++) qkv_tensor_data_mut(x)[j] = (float)((j * 37 + 11) % 101) / 50 - 1;
         qkv__set_packed_limit(i % 2 ? limit : 0);
@@ -1472,7 +1472,7 @@ static void narrow_weights_elsewhere(void **state)
     qkv_tensor *y = qkv_sum(qkv_affine(x, w, NULL),
                             QKV_ALL_DIMS); /* its backward widens the weight: dx is the sum of its rows */
     assert_int_equal(qkv_backward(y), QKV_OK);
-    qkv_tape *plain = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+    qkv_tape *plain = qkv_tape_new(&(qkv_tape_opts){ .inference = 1 });
     qkv_tensor *identity = qkv_constant(plain, QKV_SHAPE(16, 16), NULL);
     for (int i = 0; i < 16; i++) qkv_tensor_data_mut(identity)[17 * i] = 1;
     qkv_tensor *columns = qkv_affine(identity, w, NULL); /* (16, V): the weight, turned */
@@ -1555,7 +1555,7 @@ static void stories(void **state)
     int32_t given[64];
     assert_true(length > 1 && length <= 64);
     for (int64_t i = 0; i < length; i++) given[i] = (int32_t)qkv__json_int(qkv__json_at(ids, (size_t)i));
-    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .inference = 1 });
     const qkv__transformer *x = qkv__model_transformer(m);
     qkv_tensor *got = qkv__transformer_logits(
         x, qkv__transformer_decode(x, t, &(qkv_tokens){ .ids = given, .rows = 1, .length = length }, NULL, NULL));

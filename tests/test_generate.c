@@ -124,7 +124,7 @@ static void greedy_is_the_largest_of_whole_forwards(void **state)
     (void)state;
     static const qkv_position_kind kinds[] = { QKV_POSITION_SINUSOID, QKV_POSITION_ROTARY, QKV_POSITION_LEARNED };
     qkv_generated g = { 0 };
-    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .inference = 1 });
     for (int k = 0; k < 4; k++) {
         int spare = k == 3 ? 500 : 0; /* the likeliest ids then have no token */
         qkv_model *m = make_model_of(QKV_TOKEN_BPE, kinds[k % 3], spare);
@@ -151,7 +151,7 @@ static void log_p_is_the_models_own(void **state)
 {
     (void)state;
     qkv_generated g = { 0 };
-    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .inference = 1 });
     qkv_model *m = make_model(QKV_POSITION_ROTARY);
     int32_t known = qkv_tokenizer_vocab_size(qkv_model_tokenizer(m, QKV_SIDE_SOURCE));
     generate(m, (qkv_generate_opts){ .max_tokens = 30, .temperature = 1.5f, .top_k = 40, .repetition_penalty = 1.3f }, &g);
@@ -212,7 +212,7 @@ static void samples_come_as_often_as_the_model_says(void **state)
     enum { K = 6, SAMPLES = 10000 };
     qkv_model *m = make_model(QKV_POSITION_SINUSOID);
     qkv_generated g = { 0 };
-    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .inference = 1 });
     qkv_generate_opts o = { .max_tokens = 1, .temperature = 2, .top_k = K, .start = START, .end = END };
     int32_t known = qkv_tokenizer_vocab_size(qkv_model_tokenizer(m, QKV_SIDE_SOURCE)), likeliest[K];
     int counts[K] = { 0 };
@@ -540,7 +540,7 @@ static void the_likeliest_are_told(void **state)
 {
     enum { TOP = 5 };
     qkv_model *m = make_model(QKV_POSITION_SINUSOID);
-    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .inference = 1 });
     qkv_generated g = { 0 }, plain = { 0 };
     (void)state;
     assert_true(m && t);

@@ -192,7 +192,7 @@ static void scores_are_probabilities(void **state)
     qkv_tagged t = { 0 };
     assert_int_equal(qkv_tag(m, &(qkv_texts){ .texts = &text, .n = 1 }, NULL, &t), QKV_OK);
     const int32_t ids[] = { 2, 5, 6, 13, 3 }, types[] = { 0, 0, 0, 0, 0 };
-    qkv_tape *tape = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+    qkv_tape *tape = qkv_tape_new(&(qkv_tape_opts){ .inference = 1 });
     const qkv__transformer *x = qkv__model_transformer(m);
     qkv_tensor *p = qkv_softmax(qkv__transformer_tag(
         x, qkv__transformer_encode(x, tape, &(qkv_tokens){ .ids = ids, .types = types, .rows = 1, .length = 5 })));
@@ -291,7 +291,7 @@ static void scores_of_answers(void **state)
     qkv_model *m = load_golden("bert_answer");
     ask(m, "a dog", "the cat sat", &(qkv_answer_opts){ .n_best = 10 });
     const int32_t ids[] = { 2, 10, 11, 3, 5, 6, 7, 3 }, types[] = { 0, 0, 0, 0, 1, 1, 1, 1 };
-    qkv_tape *tape = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+    qkv_tape *tape = qkv_tape_new(&(qkv_tape_opts){ .inference = 1 });
     const qkv__transformer *x = qkv__model_transformer(m);
     const float *z = qkv_tensor_data(qkv__transformer_tag(
         x, qkv__transformer_encode(x, tape, &(qkv_tokens){ .ids = ids, .types = types, .rows = 1, .length = 8 })));

@@ -107,7 +107,7 @@ static void same_bits_with_reuse(void **state)
     for (int again = 0; again < 2; again++) {
         float losses[2];
         for (int reuse = 0; reuse < 2; reuse++) {
-            qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .reuse_values = reuse });
+            qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .overwrite_values = reuse });
             qkv_tensor *w = qkv_variable(t, QKV_SHAPE(OUT, IN), weight);
             qkv_tensor *logits = qkv_affine(qkv_constant(t, QKV_SHAPE(ROWS, IN), input), w, NULL);
             const qkv_cross_entropy_opts opts = { .label_smoothing = 0.1f };

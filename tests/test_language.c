@@ -163,7 +163,7 @@ static void short_targets(void **state)
 /* -log p of ids[place], given those from `begin` on. */
 static double nll_of(const qkv_model *m, const int32_t *ids, int begin, int place)
 {
-    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .inference = 1 });
     const qkv__transformer *x = qkv__model_transformer(m);
     qkv_tensor *hidden = qkv__transformer_decode(x, t, &(qkv_tokens){ .ids = ids + begin, .rows = 1, .length = place - begin },
                                                  NULL, NULL);

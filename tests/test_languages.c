@@ -212,7 +212,7 @@ static void bart_classifies(void **state)
         assert_int_equal(qkv_model_tokenize(m, QKV_SIDE_SOURCE, texts[i], strlen(texts[i]), 0, &ids), QKV_OK);
         int32_t later[16] = { 2 };
         memcpy(later + 1, ids.ids, sizeof *later * (ids.n - 1));
-        qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+        qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .inference = 1 });
         qkv_tensor *memory = qkv__transformer_encode(f, t,
                                                      &(qkv_tokens){ .ids = ids.ids, .rows = 1, .length = (int64_t)ids.n });
         qkv_tensor *last = qkv__transformer_decode(f, t, &(qkv_tokens){ .ids = later, .rows = 1, .length = (int64_t)ids.n },
@@ -243,7 +243,7 @@ static void a_forced_token_is_certain(void **state)
     memcpy(target + 1, x->ids, sizeof *target * (size_t)x->n_ids);
     target[x->n_ids + 1] = 2;
     const qkv__transformer *f = qkv__model_transformer(m);
-    qkv_tape *tape = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+    qkv_tape *tape = qkv_tape_new(&(qkv_tape_opts){ .inference = 1 });
     qkv_tensor *memory = qkv__transformer_encode(f, tape,
                                                  &(qkv_tokens){ .ids = t.source_ids[0], .rows = 1, .length = t.n_source[0] });
     qkv_tensor *p = qkv_log_softmax(qkv__transformer_logits(

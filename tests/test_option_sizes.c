@@ -79,7 +79,7 @@ static void newer_programs(void **state)
     NEWER(qkv_bleu_opts) bleu = { .options = { .lowercase = 1 } };
     bleu.options.size = sizeof bleu;
     assert_true(bleu_of(&bleu) > 99);
-    NEWER(qkv_tape_opts) tape = { .options = { .no_grad = 1 } };
+    NEWER(qkv_tape_opts) tape = { .options = { .inference = 1 } };
     tape.options.size = sizeof tape;
     qkv_tape *t = qkv_tape_new(&tape.options);
     assert_non_null(t);

@@ -61,7 +61,7 @@ static void test_old_hashes(void **state)
                                     .dim = 16,
                                     .heads = 4,
                                     .d_ff = 40,
-                                    .activation = QKV_ACTIVATION_SILU_GATED,
+                                    .activation = QKV_ACTIVATION_SWIGLU,
                                     .positions = QKV_POSITION_ROTARY,
                                     .dropout = 0.1f,
                                     .classes = 2,

@@ -281,7 +281,7 @@ static const float *logits_of(const qkv_model *m, qkv_tape *t, const int32_t *id
 static void classes_of(const qkv_model *m, const int32_t *ids, const int32_t *types, int64_t n, double *p)
 {
     const qkv__transformer *x = qkv__model_transformer(m);
-    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .inference = 1 });
     qkv_tensor *hidden = qkv__transformer_encode(x, t, &(qkv_tokens){ .ids = ids, .types = types, .rows = 1, .length = n });
     softmax_of(qkv_tensor_data(qkv__transformer_classify(x, hidden, NULL)), 3, p);
     qkv_tape_free(t);
@@ -416,7 +416,7 @@ static void learning_reads_alike(void **state)
     assert_int_equal(b.source_lengths[4], 4);
     qkv_matrix found = { 0 };
     assert_int_equal(qkv_classify(m, &(qkv_texts){ .texts = firsts, .pairs = seconds, .n = 4 }, NULL, &found), QKV_OK);
-    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .inference = 1 });
     const float *together = qkv_tensor_data(qkv_softmax(qkv__classify_batch(m, t, &b)));
     assert_non_null(together);
     assert_memory_equal(together, found.data, sizeof(float) * 12);
@@ -450,7 +450,7 @@ static void embeds_as_published(void **state)
     const int32_t cut[] = { 2, 7, 8, 9, 10, 11, 12, 13, 14, 3 }, whole[] = { 2, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 3 };
     qkv_matrix found = { 0 };
     const qkv__transformer *x = qkv__model_transformer(m);
-    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .inference = 1 });
     for (int plain = 0; plain < 2; plain++) {
         int64_t n = plain ? 12 : 10;
         const float *hidden = qkv_tensor_data(
@@ -473,7 +473,7 @@ static void embeds_as_published(void **state)
 
 static void check_filled(const qkv_model *m, const qkv_filled *f, int64_t mask, const int32_t *ids, int64_t n, int64_t place)
 {
-    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .inference = 1 });
     double p[VOCABULARY];
     softmax_of(logits_of(m, t, ids, n, NULL, 0) + place * VOCABULARY, VOCABULARY, p);
     for (int i = 0; i < f->n_best; i++) {
@@ -672,7 +672,7 @@ static void check_greedy(const qkv_model *m, const char *prompt, const int32_t *
         forbidden[i] = qkv_tokenizer_is_special(qkv_model_tokenizer(m, QKV_SIDE_SOURCE), i);
     for (int i = 0; i < info->n_ends; i++) forbidden[info->ends[i]] = false;
     memcpy(ids, read, sizeof *ids * (size_t)n_read);
-    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .inference = 1 });
     while (n - n_read < most) {
         const float *logits = logits_of(m, t, ids, n, NULL, 0) + (n - 1) * VOCABULARY;
         double p[VOCABULARY];
@@ -741,7 +741,7 @@ static void prompts_of_byte_pairs_begin_with_nothing(void **state)
     qkv_model *m = load();
     assert_int_equal(qkv_model_get_info(m)->begin, 0);
     const int32_t ids[] = { qkv_tokenizer_id(t, "a"), qkv_tokenizer_id(t, "b") };
-    qkv_tape *tape = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+    qkv_tape *tape = qkv_tape_new(&(qkv_tape_opts){ .inference = 1 });
     double p[257];
     softmax_of(logits_of(m, tape, ids, 2, NULL, 0) + 257, 257, p);
     qkv_generated g = { 0 };
@@ -926,7 +926,7 @@ static double greedy_by_hand(const qkv_model *m, const int32_t *source, int64_t 
     int32_t ids[64] = { 22 };
     bool forbidden[VOCABULARY] = { [22] = true, [5] = true };
     double sum = 0;
-    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .inference = 1 });
     for (*n_to = 0; *n_to < most;) {
         double p[VOCABULARY];
         const float *logits = logits_of(m, t, source, n, ids, *n_to + 1) + *n_to * VOCABULARY;
@@ -1161,7 +1161,7 @@ static void sources_end_at_the_context(void **state)
 
 static double nats_of(const qkv_model *m, const int32_t *ids, int64_t n)
 {
-    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .inference = 1 });
     const float *logits = logits_of(m, t, ids, n, NULL, 0);
     double sum = 0, p[VOCABULARY];
     for (int64_t i = 0; i + 1 < n; i++) {

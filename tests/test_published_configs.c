@@ -60,7 +60,7 @@ static void loads(const char *name, const qkv__json_value *config)
         fail_msg("%s: its weights are others", name);
     const qkv__transformer *x = qkv__model_transformer(m);
     const qkv_config *o = qkv__transformer_config(x);
-    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .inference = 1 });
     qkv_tensor *y = o->encoder_layers ? qkv__transformer_encode(x, t, &(qkv_tokens){ .ids = ids, .rows = 1, .length = 5 })
                                       : NULL;
     if (o->decoder_layers) y = qkv__transformer_decode(x, t, &(qkv_tokens){ .ids = ids, .rows = 1, .length = 5 }, y, NULL);

@@ -43,7 +43,7 @@ static void run(const char *name, const qkv_model *m)
     static const int32_t ids[] = { 4, 5, 6, 7, 2 };
     const qkv__transformer *x = qkv__model_transformer(m);
     const qkv_config *o = qkv__transformer_config(x);
-    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .inference = 1 });
     qkv_tensor *last = qkv__transformer_encode(x, t, &(qkv_tokens){ .ids = ids, .rows = 1, .length = 5 });
     if (o->decoder_layers)
         last = qkv__transformer_decode(x, t, &(qkv_tokens){ .ids = ids, .rows = 1, .length = 5 }, last, NULL);

@@ -29,7 +29,7 @@ static const qkv_config decoder = { .vocabulary = VOCABULARY,
                                     .d_ff = 130,
                                     .pre_norm = 1,
                                     .norm = QKV_NORM_RMS,
-                                    .activation = QKV_ACTIVATION_SILU_GATED,
+                                    .activation = QKV_ACTIVATION_SWIGLU,
                                     .positions = QKV_POSITION_ROTARY,
                                     .untied = 1 };
 static const qkv_config translator = {

@@ -56,7 +56,7 @@ static void log_p_after(const qkv_model *m, int sentence, const int32_t *ids, in
 {
     int32_t row[32] = { START };
     memcpy(row + 1, ids, sizeof(int32_t) * (size_t)n);
-    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .inference = 1 });
     const qkv__transformer *x = qkv__model_transformer(m);
     qkv_tensor *memory = qkv__transformer_encode(
         x, t, &(qkv_tokens){ .ids = sources + sentence * LENGTH, .rows = 1, .length = lengths[sentence] });

@@ -93,7 +93,7 @@ static qkv_tensor *whole_forward(const qkv_model *m, qkv_tape *t, const shadow *
 
 static void compare_row(const qkv_model *m, const shadow *r, const float *logits)
 {
-    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .inference = 1 });
     const float *whole = qkv_tensor_data(whole_forward(m, t, r));
     assert_non_null(whole);
     assert_memory_equal(logits, whole + (r->n - 1) * VOCABULARY, sizeof(float) * VOCABULARY);
@@ -197,7 +197,7 @@ static void a_long_read_is_cut_for_any_threads(void **state)
     const qkv_config o = kind_of(1);
     qkv_model *m = make_model(&o);
     qkv_session *s = qkv_session_new(m, NULL);
-    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .inference = 1 });
     const qkv__transformer *x = qkv__model_transformer(m);
     int32_t *ids = malloc(sizeof *ids * 2 * LONG);
     dice random = { 3 };
@@ -350,7 +350,7 @@ static void attention_is_that_of_a_whole_forward(void **state)
         qkv_model *m = make_model(&o);
         const qkv__transformer *x = qkv__model_transformer(m);
         qkv_session *s = qkv_session_new(m, &(qkv_session_opts){ .keep_attention = 1, .keep_hidden = 1 });
-        qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1, .keep_attention = 1, .keep_hidden = 1 });
+        qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .inference = 1, .keep_attention = 1, .keep_hidden = 1 });
         enum { N = 23, FIRST = 20 };
         int32_t ids[N];
         dice random = { 8 };

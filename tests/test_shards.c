@@ -275,7 +275,7 @@ enum { STORY = 61 };
 
 static int64_t next_words(const qkv_model *m, const int32_t *ids, int64_t length, int32_t *to)
 {
-    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .inference = 1 });
     const qkv__transformer *x = qkv__model_transformer(m);
     qkv_tensor *logits = qkv__transformer_logits(
         x, qkv__transformer_decode(x, t, &(qkv_tokens){ .ids = ids, .rows = 1, .length = length }, NULL, NULL));

@@ -43,7 +43,7 @@ static const qkv_config options[MODELS] = {
                   .positions = QKV_POSITION_ROTARY,
                   .pre_norm = 1,
                   .norm = QKV_NORM_RMS,
-                  .activation = QKV_ACTIVATION_SILU_GATED,
+                  .activation = QKV_ACTIVATION_SWIGLU,
                   .no_bias = 1,
                   .untied = 1,
                   .unscaled = 1 },
@@ -254,7 +254,7 @@ static void session_is_same(const qkv_model *m, int which, const qkv_tensor *exp
     if (which == DECODER) assert_int_equal(qkv_session_start(s, 2), QKV_OK);
     else assert_int_equal(qkv_session_encode(s, both, 2, 8, (int32_t[]){ (int32_t)length, 8 }), QKV_OK);
     if (which == ENCODER) {
-        qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+        qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .inference = 1 });
         qkv_tensor *hidden = qkv_constant(t, QKV_SHAPE(1, length, DIM), qkv_tensor_data(qkv_session_encoded(s)));
         const qkv_tensor *logits = qkv__transformer_classify(qkv__model_transformer(m), hidden, NULL);
         for (int i = 0; i < CLASSES; i++)
@@ -289,7 +289,7 @@ static void edits_are_seen(const qkv_model *touched, int which, const changes *x
 static void changes_are_those_of_pytorch(int which)
 {
     qkv_model *m = make_model(which);
-    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .inference = 1 });
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
         if (lists[i].model != which) continue;
         qkv_model *touched = touch(m, &lists[i]);
@@ -384,7 +384,7 @@ static void nothing_changed_gives_the_bits(void **state)
     (void)state;
     for (int which = 0; which < MODELS; which++) {
         qkv_model *m = make_model(which), *same = qkv_model_edit(m, NULL, 0);
-        qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+        qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .inference = 1 });
         const qkv_tensor *a = whole(m, which, t), *b = whole(same, which, t);
         assert_memory_equal(qkv_tensor_data(a), qkv_tensor_data(b), sizeof(float) * (size_t)qkv_tensor_count(a));
         qkv_tape_free(t);
@@ -401,7 +401,7 @@ static void a_hidden_key_is_padding(void **state)
                            2,
                            { CHANGE(HIDE_KEY, ENCODER, 0, SOURCE - 1, 0), CHANGE(HIDE_KEY, CROSS, 0, SOURCE - 1, 0) } };
     qkv_model *touched = touch(m, &last);
-    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .inference = 1 });
     const qkv__transformer *x = qkv__model_transformer(m);
     const int32_t length[] = { SOURCE - 1 };
     qkv_tensor *memory = qkv__transformer_encode(
@@ -426,7 +426,7 @@ static void a_head_that_is_off_is_not_read(void **state)
     float *w = qkv_tensor_data_mut(qkv_params_find(qkv__model_params(other), "decoder.1.cross.out.weight"));
     for (int64_t i = 0; i < DIM; i++)
         for (int64_t k = 0; k < DIM / HEADS; k++) w[i * DIM + 2 * DIM / HEADS + k] = 0;
-    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .inference = 1 });
     const qkv_tensor *a = whole(touched, PAIR, t), *b = whole(other, PAIR, t);
     for (int64_t i = 0; i < qkv_tensor_count(a); i++)
         expect_near((double)qkv_tensor_data(a)[i], (double)qkv_tensor_data(b)[i], "logit", i);
@@ -440,7 +440,7 @@ static void a_head_that_is_off_is_not_read(void **state)
 static double log_p_of(const qkv_model *m, const int32_t *ids, int64_t n, bool is_cut)
 {
     const qkv__transformer *x = qkv__model_transformer(m);
-    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .inference = 1 });
     int32_t read[64] = { 1 };
     double sum = 0;
     assert_true(n < 63);
@@ -482,7 +482,7 @@ static void goes_on_as_forward(const qkv_model *touched, const qkv_generated *g,
 {
     enum { BEFORE = TEXT - 1, LETTER_A = 4, LETTER_I = 12 }; /* no others are written */
     const qkv__transformer *x = qkv__model_transformer(touched);
-    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .inference = 1 });
     int32_t read[BEFORE + STEPS];
     memcpy(read, text_ids, sizeof *read * BEFORE);
     memcpy(read + BEFORE, g->ids, sizeof *read * (size_t)g->n);
@@ -531,7 +531,7 @@ static void tasks_see_the_changes(void **state)
     const char *text[] = { "bcadc", "dd" };
     const qkv_texts texts = { .texts = text, .n = 2 };
     qkv_matrix plain = { 0 }, changed = { 0 };
-    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .inference = 1 });
     assert_int_equal(qkv_classify(m, &texts, NULL, &plain), QKV_OK);
     assert_int_equal(qkv_classify(touched, &texts, NULL, &changed), QKV_OK);
     const qkv_tensor *p = qkv_softmax(whole(touched, ENCODER, t));
@@ -551,7 +551,7 @@ static void tasks_see_the_changes(void **state)
 
 static double class_logit(const qkv_model *m, int64_t class_id)
 {
-    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .inference = 1 });
     double logit = (double)qkv_tensor_data(whole(m, ENCODER, t))[class_id];
     qkv_tape_free(t);
     return logit;
@@ -696,7 +696,7 @@ static void walks_end_in_the_logits(void **state)
     qkv_trace_opts o = { .kind = QKV_ATTENTION_CROSS, .layer = 1, .head = 2, .query = 3, .k = 2 };
     cell_is_walked(touched, a, &o, true);
     assert_int_equal(qkv_trace(touched, a, &o, &w), QKV_OK);
-    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .inference = 1 });
     const qkv_tensor *all = whole(touched, PAIR, t);
     qkv_tensor *last = qkv_constant(t, QKV_SHAPE(1, DIM), w->layer_out);
     const qkv_tensor *logits = qkv__transformer_logits(qkv__model_transformer(touched), last);
@@ -804,7 +804,7 @@ static void corners(void **state)
     qkv_edit rest[5];
     for (int i = 0; i < 5; i++) rest[i] = (qkv_edit)CHANGE(HIDE_KEY, DECODER, 0, i + 1, 0);
     qkv_model *some = touch(m, &first), *all = qkv_model_edit(some, rest, 5);
-    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1, .keep_attention = 1 });
+    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .inference = 1, .keep_attention = 1 });
     const qkv_tensor *logits = whole(all, DECODER, t);
     for (int64_t i = 0; i < qkv_tensor_count(logits); i++) assert_true(isfinite(qkv_tensor_data(logits)[i]));
     const qkv_tensor *weights = qkv_tape_attention(t, 0);

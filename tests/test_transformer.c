@@ -40,7 +40,7 @@ static const qkv_config models[MODELS] = {
       .positions = QKV_POSITION_ROTARY,
       .pre_norm = 1,
       .norm = QKV_NORM_RMS,
-      .activation = QKV_ACTIVATION_SILU_GATED,
+      .activation = QKV_ACTIVATION_SWIGLU,
       .no_bias = 1,
       .kv_heads = 2,
       .untied = 1,
@@ -83,7 +83,7 @@ static const qkv_config models[MODELS] = {
       .positions = QKV_POSITION_ROTARY,
       .pre_norm = 1,
       .norm = QKV_NORM_RMS,
-      .activation = QKV_ACTIVATION_SILU_GATED,
+      .activation = QKV_ACTIVATION_SWIGLU,
       .no_bias = 1,
       .kv_heads = 2,
       .untied = 1,
@@ -117,7 +117,7 @@ static const qkv_config models[MODELS] = {
       .d_ff = 32,
       .positions = QKV_POSITION_ROTARY,
       .pre_norm = 1,
-      .activation = QKV_ACTIVATION_GELU_GATED,
+      .activation = QKV_ACTIVATION_GEGLU,
       .no_bias = 1,
       .unscaled = 1,
       .embed_norm = 1,
@@ -306,7 +306,7 @@ static void parity_with_pytorch(void **state)
 /* All logits of a model, in a buffer of its own. */
 static int64_t copy_logits(const qkv__transformer *m, const batch *b, float *to)
 {
-    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .inference = 1 });
     qkv_tensor *logits = logits_of(m, t, b);
     int64_t n = qkv_tensor_count(logits);
     assert_true(n > 0 && n <= 1024);
@@ -402,7 +402,7 @@ static void same_bits_alone_as_in_a_batch(void **state)
         copy_logits(m, &b, together);
         int64_t size = output_size(o), length = o->decoder_layers ? TARGET : SOURCE;
         for (int row = 0; row < BATCH; row++) {
-            qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+            qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .inference = 1 });
             qkv_tensor *memory = NULL, *x;
             if (o->encoder_layers) {
                 int32_t types[BATCH * SOURCE];
@@ -437,7 +437,7 @@ static void hidden_states_are_kept(void **state)
         const qkv_config *o = &models[number];
         qkv_params *p = qkv_params_new(1);
         qkv__transformer *m = model_with_drawn_weights(p, number);
-        qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1, .keep_hidden = 1 });
+        qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .inference = 1, .keep_hidden = 1 });
         batch b = draw_batch(o);
         qkv_tensor *logits = logits_of(m, t, &b);
         int n = 0, expected = (o->encoder_layers ? o->encoder_layers + 1 : 0) + (o->decoder_layers ? o->decoder_layers + 1 : 0);
@@ -459,7 +459,7 @@ static void types_default_to_the_first(void **state)
     static const int32_t zeros[BATCH * SOURCE];
     qkv_params *p = qkv_params_new(1);
     qkv__transformer *m = model_with_drawn_weights(p, 4);
-    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .inference = 1 });
     batch b = draw_batch(&models[4]);
     qkv_tensor *bare = qkv__transformer_encode(
         m, t, &(qkv_tokens){ .ids = b.source, .rows = BATCH, .length = SOURCE, .lengths = source_lengths });

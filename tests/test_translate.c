@@ -294,7 +294,7 @@ static void attention_is_that_of_a_whole_forward(void **state)
         target[i * 10] = 1;
         memcpy(target + i * 10 + 1, t.best[i].ids, sizeof *target * (size_t)t.best[i].n_ids);
     }
-    qkv_tape *tape = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1, .keep_attention = 1 });
+    qkv_tape *tape = qkv_tape_new(&(qkv_tape_opts){ .inference = 1, .keep_attention = 1 });
     qkv_tensor *memory = qkv__transformer_encode(
         x, tape, &(qkv_tokens){ .ids = source, .rows = ROWS, .length = ROOM, .lengths = lengths });
     assert_non_null(

@@ -56,7 +56,7 @@ static qkv_status measure_attention(const qkv__bench *b, attention *a)
     qkv_bench_row row = { .unit = "calls", .amount = 1, .operations = operations_of(a) };
     snprintf(row.name, sizeof row.name, "B%lld H%d T%lld D%d, %s, %s", (long long)a->s.batch, HEADS, (long long)a->s.length,
              HEAD_DIM, a->is_causal ? "causal" : "full", a->has_backward ? "both ways" : "forward");
-    a->tape = qkv_tape_new(&(qkv_tape_opts){ .no_grad = !a->has_backward });
+    a->tape = qkv_tape_new(&(qkv_tape_opts){ .inference = !a->has_backward });
     qkv_status status = a->tape ? qkv__bench_measure(b, row, attend_once, a) : qkv_error_status();
     qkv_tape_free(a->tape);
     return status;

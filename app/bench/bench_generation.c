@@ -21,7 +21,7 @@ static const qkv_config llama = { .vocabulary = 32000,
                                   .d_ff = 2048,
                                   .pre_norm = 1,
                                   .norm = QKV_NORM_RMS,
-                                  .activation = QKV_ACTIVATION_SILU_GATED,
+                                  .activation = QKV_ACTIVATION_SWIGLU,
                                   .positions = QKV_POSITION_ROTARY,
                                   .no_bias = 1,
                                   .untied = 1 };

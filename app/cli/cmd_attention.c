@@ -93,7 +93,7 @@ static qkv_status run_attention(void)
     qkv_status status = check_options();
     if (!status) status = load_operands(&o, given.q, given.k, given.v);
     if (!status) status = load_mask(&m, &o);
-    qkv_tape *t = status ? NULL : qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+    qkv_tape *t = status ? NULL : qkv_tape_new(&(qkv_tape_opts){ .inference = 1 });
     if (!status) status = t ? compute(t, &o, &m.mask) : library_failed();
     qkv_tape_free(t);
     qkv_mask_arrays_free(&m);

@@ -190,7 +190,7 @@ static qkv_status compute(const qkv_model *m, const side *source, const int32_t 
 {
     qkv_config o = { .size = sizeof o };
     qkv_model_config(m, &o);
-    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1, .keep_hidden = given.hidden_all || given.encoder_all });
+    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .inference = 1, .keep_hidden = given.hidden_all || given.encoder_all });
     computed c = { 0 };
     if (!t) return library_failed();
     if (source->is_there)

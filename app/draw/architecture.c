@@ -46,7 +46,7 @@ static int64_t attention_weights(const qkv_config *o)
 
 static int64_t ffn_weights(const qkv_config *o)
 {
-    int64_t into = o->activation >= QKV_ACTIVATION_SILU_GATED ? 2 : 1;
+    int64_t into = o->activation >= QKV_ACTIVATION_SWIGLU ? 2 : 1;
     return (into + 1) * o->dim * o->d_ff + (o->no_bias ? 0 : into * o->d_ff + o->dim);
 }
 
@@ -318,7 +318,7 @@ static qkv_status check_model(const qkv_config *o)
 {
     bool is_whole = o->vocabulary > 0 && o->dim > 0 && o->heads > 0 && o->d_ff > 0 && o->encoder_layers >= 0 &&
                     o->decoder_layers >= 0 && o->encoder_layers + o->decoder_layers > 0;
-    bool is_known = (unsigned)o->activation <= QKV_ACTIVATION_GELU_TANH_GATED && (unsigned)o->pooling <= QKV_POOLING_ATTENTION;
+    bool is_known = (unsigned)o->activation <= QKV_ACTIVATION_GEGLU_TANH && (unsigned)o->pooling <= QKV_POOLING_ATTENTION;
     if (is_whole && is_known) return QKV_OK;
     return qkv__fail(QKV_USAGE, "%s: %lld tokens, dim %lld, %lld heads, d_ff %lld, %d and %d layers make no model", call,
                      (long long)o->vocabulary, (long long)o->dim, (long long)o->heads, (long long)o->d_ff, o->encoder_layers,

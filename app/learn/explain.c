@@ -447,7 +447,7 @@ qkv_status explain(const explain_input *in, explain_format format, qkv_status (*
     qkv_status status = in->model ? check_model_input(in) : QKV_OK;
     if (!status && in->model && !(m = qkv_model_load(in->model, NULL))) status = library_failed();
     if (!status &&
-        !(e.tape = qkv_tape_new(&(qkv_tape_opts){ .size = sizeof(qkv_tape_opts), .no_grad = 1, .keep_projections = 1 })))
+        !(e.tape = qkv_tape_new(&(qkv_tape_opts){ .size = sizeof(qkv_tape_opts), .inference = 1, .keep_projections = 1 })))
         status = library_failed();
     if (!status) status = m ? explain_model(&e, in, m) : explain_typed(&e, in);
     if (!status) status = before_printing();

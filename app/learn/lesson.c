@@ -74,7 +74,7 @@ double largest_difference(const float *a, const float *b, int64_t n)
 weight_counts count_weights(const qkv_config *o)
 {
     double d = (double)o->dim, heads = (double)o->heads, kv_heads = o->kv_heads ? (double)o->kv_heads : heads;
-    double biases = o->no_bias ? 0 : 1, matrices = o->activation >= QKV_ACTIVATION_SILU_GATED ? 3 : 2;
+    double biases = o->no_bias ? 0 : 1, matrices = o->activation >= QKV_ACTIVATION_SWIGLU ? 3 : 2;
     double layers = o->encoder_layers + o->decoder_layers, cross = o->encoder_layers ? o->decoder_layers : 0;
     double kv = d * kv_heads / heads, norm = o->norm == QKV_NORM_RMS ? d : 2 * d, d_ff = (double)o->d_ff;
     weight_counts n = {

@@ -109,7 +109,7 @@ static qkv_status race_at(qkv_tape *t, int n)
 
 static qkv_status speed(void)
 {
-    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .inference = 1 });
     qkv_status status = t ? QKV_OK : library_failed();
     say_heading(_("Speed"));
     say(_("Both compare every query with every key, n x n times d steps. But the dot products of all pairs are one product of "
@@ -276,7 +276,7 @@ static qkv_status learn_to_find(void)
 
 static qkv_status run_additive_lesson(void)
 {
-    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .inference = 1 });
     if (!t) return library_failed();
     say(_("Before the Transformer, translators scored a query against a key with a small network. The paper compares the "
           "two:"));

@@ -172,7 +172,7 @@ static qkv_status run_architecture_lesson(void)
 {
     qkv_config o = { 0 };
     qkv_model *m = qkv_config_preset("tiny", VOCABULARY, &o) ? NULL : qkv_model_new(&o, 11);
-    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1, .keep_attention = 1, .keep_hidden = 1 });
+    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .inference = 1, .keep_attention = 1, .keep_hidden = 1 });
     qkv_status status = m && t ? teach_architecture(m, t, &o) : library_failed();
     qkv_tape_free(t);
     qkv_model_free(m);

@@ -165,7 +165,7 @@ static qkv_status teach_example(qkv_tape *t)
 
 static qkv_status run_by_hand_lesson(void)
 {
-    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .inference = 1 });
     if (!t) return library_failed();
     qkv_status status = teach_example(t);
     if (!status) status = teach_small(t);

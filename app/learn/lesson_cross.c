@@ -384,7 +384,7 @@ static qkv_status run_cross_lesson(void)
     qkv_model *m = qkv_model_new(&opts, 5);
     qkv_optimizer *o = m ? qkv_optimizer_new(qkv_model_params(m), &(qkv_optimizer_opts){ .rule = QKV_OPTIMIZER_ADAM }) : NULL;
     qkv_tape *training = o ? qkv_tape_new(NULL) : NULL;
-    qkv_tape *running = training ? qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1, .keep_attention = 1 }) : NULL;
+    qkv_tape *running = training ? qkv_tape_new(&(qkv_tape_opts){ .inference = 1, .keep_attention = 1 }) : NULL;
     qkv_status status = running ? teach_cross(m, o, training, running) : library_failed();
     qkv_tape_free(running);
     qkv_tape_free(training);

@@ -25,7 +25,7 @@ static void print_pattern(const char *name, const qkv_tensor *w)
 static qkv_status show_pattern(const char *name, int encoder_layers, int decoder_layers, int which)
 {
     static const int32_t ids[LENGTH] = { 4, 5, 6, 7 };
-    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1, .keep_attention = 1 });
+    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .inference = 1, .keep_attention = 1 });
     const qkv_config o = {
         .vocabulary = 8, .encoder_layers = encoder_layers, .decoder_layers = decoder_layers, .dim = 8, .heads = 1, .d_ff = 16
     };

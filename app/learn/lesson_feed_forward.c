@@ -164,7 +164,7 @@ static qkv_status show_share(void)
 
 static qkv_status run_feed_forward_lesson(void)
 {
-    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .inference = 1 });
     if (!t) return library_failed();
     show_relu();
     qkv_status status = show_by_hand(t);

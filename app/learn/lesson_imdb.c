@@ -142,7 +142,7 @@ typedef struct layer {
 
 static qkv_status make_layer(const tokens *x, layer *l)
 {
-    *l = (layer){ .params = qkv_params_new(1), .tape = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1, .keep_attention = 1 }) };
+    *l = (layer){ .params = qkv_params_new(1), .tape = qkv_tape_new(&(qkv_tape_opts){ .inference = 1, .keep_attention = 1 }) };
     if (!l->params || !l->tape) return library_failed();
     l->words = qkv_embedding_new(l->params, "words", qkv_tokenizer_vocab_size(x->tokenizer), DIM);
     l->attention = qkv_mha_new(l->params, "attention", &(qkv_mha_opts){ .dim = DIM, .heads = 1 });

@@ -141,7 +141,7 @@ static qkv_status show_gate(qkv_tape *t)
 #define LLAMA(layers, width, query_heads, inner)                                                                          \
     {                                                                                                                     \
         .vocabulary = 128256, .decoder_layers = layers, .dim = width, .heads = query_heads, .kv_heads = 8, .d_ff = inner, \
-        .untied = 1, .no_bias = 1, .pre_norm = 1, .norm = QKV_NORM_RMS, .activation = QKV_ACTIVATION_SILU_GATED           \
+        .untied = 1, .no_bias = 1, .pre_norm = 1, .norm = QKV_NORM_RMS, .activation = QKV_ACTIVATION_SWIGLU               \
     }
 
 /* As published. */
@@ -206,7 +206,7 @@ static qkv_status show_sizes(void)
 
 static qkv_status run_llama_lesson(void)
 {
-    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .inference = 1 });
     if (!t) return library_failed();
     say(_(
         "Seven years after the paper Llama 3.1 is still the same machine: attention and feed-forward with residual connections "

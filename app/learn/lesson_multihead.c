@@ -182,7 +182,7 @@ static qkv_status show_paper_shapes(qkv_tape *t)
 static qkv_status run_multihead_lesson(void)
 {
     steps s;
-    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .inference = 1 });
     qkv_status status = t ? compute_steps(t, &s) : library_failed();
     if (!status) {
         show_split(&s), show_heads(&s), show_concat(&s);

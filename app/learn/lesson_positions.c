@@ -28,7 +28,7 @@ static qkv_status make_layer(layer *l)
     if (!l->params) return library_failed();
     l->table = qkv_embedding_new(l->params, "word", WORDS, DIM);
     l->attention = qkv_mha_new(l->params, "attention", &(qkv_mha_opts){ .dim = DIM, .heads = 1 });
-    l->tape = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+    l->tape = qkv_tape_new(&(qkv_tape_opts){ .inference = 1 });
     return qkv_params_status(l->params) || !l->tape ? library_failed() : QKV_OK;
 }
 

@@ -619,7 +619,7 @@ static void tally_batch(tally *y, const qkv_tensor *logits, const qkv_batch *b)
 static qkv_status tally_texts(const qkv_training *t, const qkv_model *m, tally *y)
 {
     qkv_loader *e = qkv_loader_new(t->valid, &t->valid_batches, 0);
-    qkv_tape *tape = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+    qkv_tape *tape = qkv_tape_new(&(qkv_tape_opts){ .inference = 1 });
     qkv_batch b = { 0 };
     qkv_status status = e && tape ? QKV_OK : qkv_error_status();
     for (int64_t i = 0; !status && i < qkv_loader_size(e); i++) {

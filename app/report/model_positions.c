@@ -44,7 +44,7 @@ static qkv_tensor *position_rows(qkv_model *m, qkv_side side, qkv_tape *t, int64
 qkv_status qkv_model_positions(qkv_model *m, qkv_side side, int64_t n, qkv_array *out)
 {
     if (!m || !out || n < 0) return qkv__fail(QKV_USAGE, "%s: a model, how many, and a place for them are needed", call);
-    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .inference = 1 });
     if (!t) return qkv_error_status();
     const qkv_tensor *rows = position_rows(m, side, t, n);
     qkv_status status = rows ? QKV_OK : qkv_tape_status(t) ? qkv_tape_status(t) : qkv_error_status();

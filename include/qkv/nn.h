@@ -115,9 +115,9 @@ typedef enum qkv_activation {
     QKV_ACTIVATION_GELU,
     QKV_ACTIVATION_GELU_TANH,
     QKV_ACTIVATION_SILU,
-    QKV_ACTIVATION_SILU_GATED,
-    QKV_ACTIVATION_GELU_GATED,
-    QKV_ACTIVATION_GELU_TANH_GATED
+    QKV_ACTIVATION_SWIGLU,
+    QKV_ACTIVATION_GEGLU,
+    QKV_ACTIVATION_GEGLU_TANH
 } qkv_activation;
 typedef struct qkv_ffn {
     qkv_linear in, gate, out; /* gate only when gated */

@@ -54,12 +54,12 @@ QKV_API const float *qkv_tensor_grad(const qkv_tensor *x);
 /* ---- the tape ---- */
 typedef struct qkv_tape_opts {
     size_t size;
-    int train;          /* 1: dropout is on */
-    int no_grad;        /* 1: record nothing for backward; for running a model */
-    int keep_grads;     /* 1: keep the gradients of intermediate results too */
-    int reuse_values;   /* 1: backward may overwrite the values of results (not of weights, variables, the loss): less memory */
-    int keep_attention; /* 1: every attention also keeps its weights, see qkv_tape_attention() */
-    int keep_hidden;    /* 1: a Transformer keeps its hidden states, see qkv_tape_hidden() */
+    int train;            /* 1: dropout is on */
+    int inference;        /* 1: record nothing for backward; for running a model */
+    int keep_grads;       /* 1: keep the gradients of intermediate results too */
+    int overwrite_values; /* 1: backward may overwrite the values of results (not of weights, variables, the loss): less memory */
+    int keep_attention;   /* 1: every attention also keeps its weights, see qkv_tape_attention() */
+    int keep_hidden;      /* 1: a Transformer keeps its hidden states, see qkv_tape_hidden() */
     int keep_projections; /* 1: every multi-head attention keeps what it computes on the way, see qkv_tape_projections() */
     uint64_t seed, step;  /* of dropout; the same seed and step give the same bits; a run that is resumed begins at its step */
 } qkv_tape_opts;

@@ -32,7 +32,7 @@ static qkv_status need_sinusoids(qkv_session *s, int64_t n)
     if (n <= s->n_sinusoids) return QKV_OK;
     n = qkv__round_up(n, 64);
     float *all = qkv__alloc(sizeof *all * (size_t)(n * o->dim));
-    qkv_tape *t = all ? qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 }) : NULL;
+    qkv_tape *t = all ? qkv_tape_new(&(qkv_tape_opts){ .inference = 1 }) : NULL;
     int64_t more = n - s->n_sinusoids;
     qkv_tensor *table = t ? qkv_sinusoid(t, s->n_sinusoids, more, o->dim, o->positions) : NULL;
     if (table) {
@@ -259,7 +259,7 @@ void qkv__drop_spare_tapes(qkv_session *s)
 
 static qkv__read_tapes take_tapes(parts *w)
 {
-    const qkv_tape_opts opts = { .no_grad = 1 };
+    const qkv_tape_opts opts = { .inference = 1 };
     qkv__read_tapes own = { 0 };
     pthread_mutex_lock(&w->lock);
     if (w->s->n_spare) own = w->s->spare[--w->s->n_spare];

@@ -97,9 +97,9 @@ qkv_session *qkv_session_new(const qkv_model *m, const qkv_session_opts *opts)
     if (first) set_cache(&s->self, qkv__session_decoder(s)->n, &first->self);
     if (first && x->stacks[QKV__ENCODER].n) set_cache(&s->cross, qkv__session_decoder(s)->n, &first->cross);
     if (apply_edits(s)) return qkv_session_free(s), NULL;
-    const qkv_tape_opts tape = { .no_grad = 1, .keep_attention = s->o.keep_attention, .keep_hidden = s->o.keep_hidden };
+    const qkv_tape_opts tape = { .inference = 1, .keep_attention = s->o.keep_attention, .keep_hidden = s->o.keep_hidden };
     s->tape = qkv_tape_new(&tape);
-    s->layer_tape = s->tape ? qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 }) : NULL;
+    s->layer_tape = s->tape ? qkv_tape_new(&(qkv_tape_opts){ .inference = 1 }) : NULL;
     s->encoder_tape = s->layer_tape && x->stacks[QKV__ENCODER].n ? qkv_tape_new(&tape) : NULL;
     if (s->layer_tape && (s->encoder_tape || !x->stacks[QKV__ENCODER].n)) return s;
     qkv_session_free(s);
@@ -297,7 +297,7 @@ qkv_status qkv__session_set_outputs(qkv_session *s, const int32_t *ids, int64_t 
     qkv__packing_free(&s->packing);
     s->packing.uses = 0;
     if (!n) return QKV_OK;
-    if (!s->output_tape && !(s->output_tape = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 }))) return qkv_error_status();
+    if (!s->output_tape && !(s->output_tape = qkv_tape_new(&(qkv_tape_opts){ .inference = 1 }))) return qkv_error_status();
     qkv_tape_reset(s->output_tape);
     qkv_tensor *rows = qkv_gather(s->output_tape, all->weight, ids, 1, &n);
     float *biases = rows && all->bias ? qkv__save(s->output_tape, sizeof *biases * (size_t)n) : NULL;

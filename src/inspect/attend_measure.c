@@ -149,7 +149,7 @@ qkv_status qkv_attention_rollout(const qkv_attention_capture *a, qkv_attention_k
     if (status) return status;
     if (kind == QKV_ATTENTION_CROSS)
         return qkv__fail(QKV_USAGE, "attention: rollout is of encoder or decoder attention: cross-attention has two sides");
-    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .inference = 1 });
     status = t ? roll(a, kind, t, weights) : qkv_error_status();
     qkv_tape_free(t);
     return status;

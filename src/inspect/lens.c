@@ -77,7 +77,7 @@ static qkv_status read_layers(lens_job *j)
 {
     qkv_logit_lens_result *out = j->out;
     for (int64_t i = 0; i < out->places; i++) j->next[i] = i < j->in.n_next ? j->in.next[i] : -1;
-    qkv_status status = qkv__inside_run(&j->in, &(qkv_tape_opts){ .no_grad = 1, .keep_hidden = 1 });
+    qkv_status status = qkv__inside_run(&j->in, &(qkv_tape_opts){ .inference = 1, .keep_hidden = 1 });
     for (int layer = 0; layer <= out->layers && !status; layer++) status = read_layer(j, layer);
     for (int64_t i = 0; i < out->places && !status; i++)
         j->surprise[i] = j->next[i] < 0 ? 0 : -log2(j->next_p[out->layers * out->places + i]);
@@ -105,7 +105,7 @@ static qkv_status project_layers(const qkv_model *m, const qkv_attention_capture
     if (out->k < 1 || out->k > j.vocabulary)
         return qkv__fail(QKV_USAGE, "lens: k is %d, expected 1 to %lld", out->k, (long long)j.vocabulary);
     if (!take_room(&j)) return QKV_MEMORY;
-    j.tape = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+    j.tape = qkv_tape_new(&(qkv_tape_opts){ .inference = 1 });
     status = j.tape ? read_layers(&j) : qkv_error_status();
     qkv_tape_free(j.tape);
     qkv__inside_free(&j.in);

@@ -56,7 +56,7 @@ static qkv_status run_followed(walk_job *j)
 {
     const qkv__transformer *x = j->in.x;
     qkv_tensor *in = qkv__inside_hidden(&j->in, j->stack, j->o.layer), *memory = j->stack == QKV__DECODER ? j->in.memory : NULL;
-    const qkv_tape_opts kept = { .size = sizeof kept, .no_grad = 1, .keep_attention = 1, .keep_projections = 1 };
+    const qkv_tape_opts kept = { .size = sizeof kept, .inference = 1, .keep_attention = 1, .keep_projections = 1 };
     if (!(j->tape = qkv_tape_new(&kept))) return qkv_error_status();
     if (memory) memory = qkv__borrow(j->tape, 3, memory->shape, qkv__tensor_data(memory));
     in = qkv__borrow(j->tape, 3, in->shape, qkv__tensor_data(in));
@@ -210,7 +210,7 @@ static qkv_status check_walk_options(walk_job *j)
 static qkv_status walk_through(walk_job *j)
 {
     qkv_status status = check_walk_options(j);
-    if (!status) status = qkv__inside_run(&j->in, &(qkv_tape_opts){ .no_grad = 1, .keep_hidden = 1 });
+    if (!status) status = qkv__inside_run(&j->in, &(qkv_tape_opts){ .inference = 1, .keep_hidden = 1 });
     if (!status && !take_trail(j)) status = QKV_MEMORY;
     if (!status) status = run_followed(j);
     if (!status) status = keep_head(j);

@@ -408,7 +408,7 @@ static qkv_status take_numbers(why_job *j)
 
 static qkv_status run_methods(why_job *j)
 {
-    const qkv_tape_opts kept = { .no_grad = 1, .keep_hidden = 1, .keep_attention = wants(j, QKV_ATTRIBUTE_ROLLOUT) };
+    const qkv_tape_opts kept = { .inference = 1, .keep_hidden = 1, .keep_attention = wants(j, QKV_ATTRIBUTE_ROLLOUT) };
     qkv_status status = take_numbers(j);
     if (!status && j->in.n_source) status = take_embeddings(j, QKV__ENCODER, j->in.source, j->in.n_source);
     if (!status && j->in.n_read) status = take_embeddings(j, QKV__DECODER, j->in.read, j->in.n_read);

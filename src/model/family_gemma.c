@@ -146,7 +146,7 @@ static const char *not_gemma(const qkv_config *o)
     if (!o->pre_norm) return "its norms come before each sub-layer";
     if (o->norm != QKV_NORM_RMS) return "its norms are RMS norms";
     if (o->unscaled) return "its embeddings are scaled";
-    if (o->activation != QKV_ACTIVATION_GELU_TANH_GATED) return "its feed-forward layers have a GELU gate (gelu-tanh-gated)";
+    if (o->activation != QKV_ACTIVATION_GEGLU_TANH) return "its feed-forward layers have a GELU gate (gelu-tanh-gated)";
     if (!o->no_bias || o->qkv_bias) return "its layers have no biases";
     if (o->embed_norm || o->head || o->output_bias) return "it has no norm of embeddings, no head and no bias of the output";
     return o->classes ? "it has no classifier" : qkv__leaves_out(o);
@@ -183,7 +183,7 @@ static const char *not_gemma3(const qkv_config *o)
                      .norm_eps = 1e-6f,                                                                       \
                      .no_bias = 1,                                                                            \
                      .d_k = 256,                                                                              \
-                     .activation = QKV_ACTIVATION_GELU_TANH_GATED,                                            \
+                     .activation = QKV_ACTIVATION_GEGLU_TANH,                                                 \
                      __VA_ARGS__ },                                                                           \
         .read = reads, .write = writes, .missing = problems                                                   \
     }

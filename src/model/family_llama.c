@@ -129,7 +129,7 @@ static const char *not_llama(const qkv_config *o)
     if (!o->pre_norm) return "its norms come before each sub-layer";
     if (o->norm != QKV_NORM_RMS) return "its norms are RMS norms";
     if (!o->unscaled) return "its embeddings are not scaled";
-    if (o->activation != QKV_ACTIVATION_SILU_GATED) return "its feed-forward layers have a SiLU gate";
+    if (o->activation != QKV_ACTIVATION_SWIGLU) return "its feed-forward layers have a SiLU gate";
     if (o->embed_norm || o->head || o->output_bias) return "it has no norm of embeddings, no head and no bias of the output";
     return o->classes ? "it has no classifier" : qkv__leaves_out(o);
 }
@@ -175,7 +175,7 @@ static const char *not_qwen3(const qkv_config *o)
                      .norm = QKV_NORM_RMS,                                                                     \
                      .norm_eps = 1e-6f,                                                                        \
                      .unscaled = 1,                                                                            \
-                     .activation = QKV_ACTIVATION_SILU_GATED,                                                  \
+                     .activation = QKV_ACTIVATION_SWIGLU,                                                      \
                      __VA_ARGS__ },                                                                            \
         .read = reads, .write = writes, .missing = problems                                                    \
     }

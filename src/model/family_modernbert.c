@@ -5,10 +5,9 @@
 #include <limits.h>
 #include <string.h>
 
-static const qkv__enum_name gated_activations[] = { { "gelu", QKV_ACTIVATION_GELU_GATED },
-                                                    { "silu", QKV_ACTIVATION_SILU_GATED },
-                                                    { "swish", QKV_ACTIVATION_SILU_GATED },
-                                                    { NULL, 0 } };
+static const qkv__enum_name gated_activations[] = {
+    { "gelu", QKV_ACTIVATION_GEGLU }, { "silu", QKV_ACTIVATION_SWIGLU }, { "swish", QKV_ACTIVATION_SWIGLU }, { NULL, 0 }
+};
 static const qkv__config_key keys[] = {
     QKV__KEY("vocab_size", vocabulary, NEEDED),
     QKV__KEY("hidden_size", dim, NEEDED),
@@ -201,7 +200,7 @@ const qkv__family qkv__modernbert = { .type = "modernbert",
                                                    .norm_eps = 1e-5f,
                                                    .embed_norm = 1,
                                                    .unscaled = 1,
-                                                   .activation = QKV_ACTIVATION_GELU_GATED },
+                                                   .activation = QKV_ACTIVATION_GEGLU },
                                       .read = read_modernbert,
                                       .write = write_modernbert,
                                       .missing = not_modernbert };

@@ -71,7 +71,7 @@ const qkv__family qkv__phi3 = { .type = "phi3",
                                              .norm_eps = 1e-5f,
                                              .no_bias = 1,
                                              .unscaled = 1,
-                                             .activation = QKV_ACTIVATION_SILU_GATED },
+                                             .activation = QKV_ACTIVATION_SWIGLU },
                                 .read = read_phi3,
                                 .write = write_phi3,
                                 .missing = not_phi3 };

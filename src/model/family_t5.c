@@ -6,11 +6,11 @@
 #include <string.h>
 
 static const qkv__enum_name inner_layers[] = { { "relu", QKV_ACTIVATION_RELU },
-                                               { "gated-gelu", QKV_ACTIVATION_GELU_TANH_GATED },
+                                               { "gated-gelu", QKV_ACTIVATION_GEGLU_TANH },
                                                { "gelu", QKV_ACTIVATION_GELU },
                                                { "gelu_new", QKV_ACTIVATION_GELU_TANH },
                                                { "silu", QKV_ACTIVATION_SILU },
-                                               { "gated-silu", QKV_ACTIVATION_SILU_GATED },
+                                               { "gated-silu", QKV_ACTIVATION_SWIGLU },
                                                { NULL, 0 } };
 static const qkv__config_key keys[] = {
     QKV__KEY("vocab_size", vocabulary, NEEDED),
@@ -95,7 +95,7 @@ static qkv_status check_inner_layer(const qkv__published *p, const qkv_config *o
     static const qkv__config_key key[] = { QKV__WORD_KEY("dense_act_fn", activation, OPTIONAL, qkv__published_activations),
                                            { NULL, 0, 0, NULL, false } };
     static const int plain[] = {
-        [QKV_ACTIVATION_GELU_TANH_GATED] = QKV_ACTIVATION_GELU_TANH, [QKV_ACTIVATION_SILU_GATED] = QKV_ACTIVATION_SILU
+        [QKV_ACTIVATION_GEGLU_TANH] = QKV_ACTIVATION_GELU_TANH, [QKV_ACTIVATION_SWIGLU] = QKV_ACTIVATION_SILU
     };
     said.activation = is_gated ? (qkv_activation)plain[o->activation] : o->activation;
     const int expected = (int)said.activation;
@@ -139,7 +139,7 @@ static const char *not_any_t5(const qkv_config *o)
     if (o->target_vocabulary) return "its source and target share one vocabulary";
     if (o->decoder_layers && !o->untied == !o->scaled_output) return "its output is scaled where it is tied";
     if (o->classes || o->head) return "it has no classifier and no head";
-    if (o->activation == QKV_ACTIVATION_GELU_GATED) return "the GELU of its gate is that of tanh";
+    if (o->activation == QKV_ACTIVATION_GEGLU) return "the GELU of its gate is that of tanh";
     plain.relative_buckets = plain.scaled_output = 0;
     plain.attention_scale = 0;
     return qkv__has_besides(&plain);
@@ -214,7 +214,7 @@ static const qkv__architecture umt5_architectures[] = {
             __VA_ARGS__                                                                                                  \
         }                                                                                                                \
     }
-#define GELU .activation = QKV_ACTIVATION_GELU_TANH_GATED /* where the config does not say */
+#define GELU .activation = QKV_ACTIVATION_GEGLU_TANH /* where the config does not say */
 const qkv__family qkv__t5 = FAMILY(t5, plain, not_t5, .layer_relative = 0);
 const qkv__family qkv__mt5 = FAMILY(mt5, plain, not_t5, .layer_relative = 0);
 const qkv__family qkv__umt5 = FAMILY(umt5, plain, not_umt5, .layer_relative = 1);

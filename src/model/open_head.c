@@ -11,7 +11,7 @@ static bool is_openable(const qkv_config *o)
 {
     if (!o->head || o->no_head_bias || o->decoder_layers || qkv__embed_width(o) != o->dim) return false;
     if (!o->pre_norm || !o->no_norm_bias || o->norm != QKV_NORM_LAYER) return false;
-    return o->activation == QKV_ACTIVATION_GELU || o->activation == QKV_ACTIVATION_GELU_GATED;
+    return o->activation == QKV_ACTIVATION_GELU || o->activation == QKV_ACTIVATION_GEGLU;
 }
 
 static bool is_far_from_zero(const float *x, int64_t n)

@@ -5,7 +5,7 @@
 #include "../tensor/inplace.h"
 #include "../tensor/tape.h"
 
-bool qkv__is_gated(qkv_activation f) { return f >= QKV_ACTIVATION_SILU_GATED; }
+bool qkv__is_gated(qkv_activation f) { return f >= QKV_ACTIVATION_SWIGLU; }
 
 qkv_ffn qkv_ffn_new(qkv_params *p, const char *name, const qkv_ffn_opts *opts)
 {
@@ -13,7 +13,7 @@ qkv_ffn qkv_ffn_new(qkv_params *p, const char *name, const qkv_ffn_opts *opts)
     qkv_ffn_opts own, *o = &own;
     if (QKV__READ_OPTIONS(o, dropout, opts, "feed-forward")) return qkv__params_error_below(p), failed;
     bool gated = qkv__is_gated(o->activation);
-    if ((unsigned)o->activation > QKV_ACTIVATION_GELU_TANH_GATED || !(o->dropout >= 0 && o->dropout < 1)) {
+    if ((unsigned)o->activation > QKV_ACTIVATION_GEGLU_TANH || !(o->dropout >= 0 && o->dropout < 1)) {
         qkv__params_fail(p, QKV_USAGE,
                          "feed-forward \"%.200s\": activation %d, dropout %g: there is no such activation, or the dropout is "
                          "not in 0 <= p < 1",
@@ -31,19 +31,19 @@ qkv_tensor *qkv__activate(qkv_activation f, qkv_tensor *x)
 {
     switch (f) {
     case QKV_ACTIVATION_GELU:
-    case QKV_ACTIVATION_GELU_GATED: return qkv__gelu_inplace(x);
+    case QKV_ACTIVATION_GEGLU: return qkv__gelu_inplace(x);
     case QKV_ACTIVATION_GELU_TANH:
-    case QKV_ACTIVATION_GELU_TANH_GATED: return qkv__gelu_tanh_inplace(x);
+    case QKV_ACTIVATION_GEGLU_TANH: return qkv__gelu_tanh_inplace(x);
     case QKV_ACTIVATION_SILU:
-    case QKV_ACTIVATION_SILU_GATED: return qkv__silu_inplace(x);
+    case QKV_ACTIVATION_SWIGLU: return qkv__silu_inplace(x);
     default: return qkv__relu_inplace(x);
     }
 }
 
 static qkv_tensor *activate_gate(qkv_activation f, qkv_tensor *gate, qkv_tensor *x)
 {
-    if (f == QKV_ACTIVATION_GELU_TANH_GATED) return qkv_mul(qkv__gelu_tanh_inplace(gate), x);
-    return f == QKV_ACTIVATION_GELU_GATED ? qkv__gelu_gated(gate, x) : qkv__silu_gated(gate, x);
+    if (f == QKV_ACTIVATION_GEGLU_TANH) return qkv_mul(qkv__gelu_tanh_inplace(gate), x);
+    return f == QKV_ACTIVATION_GEGLU ? qkv__gelu_gated(gate, x) : qkv__silu_gated(gate, x);
 }
 
 qkv_tensor *qkv__ffn_hidden(const qkv_ffn *f, qkv_tensor *x)

@@ -190,7 +190,7 @@ static void end_texts(void *memory)
 static void *start_texts(void *work)
 {
     (void)work;
-    const qkv_tape_opts opts = { .no_grad = 1 };
+    const qkv_tape_opts opts = { .inference = 1 };
     batch_memory *own = qkv__alloc_zero(sizeof *own);
     if (own && (own->tape = qkv_tape_new(&opts)) && (own->layer_tape = qkv_tape_new(&opts))) return own;
     if (own) end_texts(own);

@@ -315,7 +315,7 @@ static qkv_tensor *append(qkv_tape *t, int ndim, const int64_t *shape, int n_in,
     for (int i = 0; i < ndim; i++) y->shape[i] = shape[i];
     for (int i = 0; i < n_in; i++) {
         y->in[i] = in[i];
-        y->wants_grad |= in[i]->wants_grad && !t->opts.no_grad;
+        y->wants_grad |= in[i]->wants_grad && !t->opts.inference;
     }
     if (t->tell_final) note_first_use(y);
     if (t->await) await_operands(t, n_in, in);
@@ -371,7 +371,7 @@ qkv_tensor *qkv_constant(qkv_tape *t, int ndim, const int64_t *shape, const floa
 qkv_tensor *qkv_variable(qkv_tape *t, int ndim, const int64_t *shape, const float *data)
 {
     qkv_tensor *x = leaf(t, ndim, shape, data);
-    if (x) x->wants_grad = x->keeps_grad = !t->opts.no_grad;
+    if (x) x->wants_grad = x->keeps_grad = !t->opts.inference;
     return x;
 }
 
@@ -431,7 +431,7 @@ float *qkv__grad_from(qkv_tensor *x, qkv_tensor *y, bool *add)
 float *qkv__grad_inplace(qkv_tensor *x, bool *add)
 {
     while (x->alias_of) x = x->alias_of;
-    if (!x->wants_grad || x->grad || !x->backward || !x->tape->opts.reuse_values) return qkv__grad_to(x, add);
+    if (!x->wants_grad || x->grad || !x->backward || !x->tape->opts.overwrite_values) return qkv__grad_to(x, add);
     *add = false;
     return x->grad = x->data;
 }

@@ -15,7 +15,7 @@ typedef struct measured {
 static qkv_status measure_batches(const qkv_model *m, const qkv_loss *o, const qkv_loader *e, uint64_t seed, measured *out)
 {
     qkv__node share = qkv__tree_share(qkv_loader_size(e), qkv_dist_rank(), qkv_dist_size());
-    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .inference = 1 });
     qkv_status status = t ? QKV_OK : qkv_error_status();
     qkv_batch b = { 0 };
     for (int64_t i = share.from; !status && i < share.to; i++) {

@@ -148,7 +148,7 @@ static qkv_status start(qkv_trainer *t)
     t->is_sharded = t->slices.ranks > 1;
     t->optimizer = t->is_sharded ? qkv__optimizer_new_of(p, &t->optimizer_opts, t->slices)
                                  : qkv_optimizer_new(p, &t->optimizer_opts);
-    t->tape = qkv_tape_new(&(qkv_tape_opts){ .train = 1, .reuse_values = 1, .seed = t->o.seed });
+    t->tape = qkv_tape_new(&(qkv_tape_opts){ .train = 1, .overwrite_values = 1, .seed = t->o.seed });
     t->n_batches = t->o.update_freq * parts_of(t);
     t->batches = qkv__alloc_zero(sizeof *t->batches * (size_t)t->n_batches);
     t->losses = qkv__alloc_zero(sizeof *t->losses * (size_t)t->n_batches);
