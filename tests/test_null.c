@@ -64,7 +64,6 @@ static int32_t ids[64] = { 3, 4 };
 static float floats[4096];
 static double numbers[64];
 static size_t sizes[64];
-static uint8_t bytes[4096];
 static const char *const texts[] = { "a b", "b" };
 static const qkv_str strings[] = { { "a", 1 } }, *const references[] = { strings };
 static struct {
@@ -111,7 +110,6 @@ static qkv_status each_labelled(void *data, const qkv_labelled *x) { return (voi
 #define V_float_P floats
 #define V_int32_t_P ids
 #define V_size_t_P sizes
-#define V_uint8_t_P bytes
 #define V_const_qkv_bench_opts_P &(qkv_bench_opts){ .repeat = 1, .batch = 1 }
 #define V_const_qkv_bench_row_P ZERO(qkv_bench_row)
 #define V_qkv_bench_kind QKV_BENCH_MATMUL
