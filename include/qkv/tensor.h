@@ -94,14 +94,14 @@ QKV_API qkv_tensor *qkv_variable(qkv_tape *t, int ndim, const int64_t *shape, co
 /* A shape reads well as QKV_SHAPE(2, 3): it gives the count and the array, which in C++ lives to the end of the call. */
 #ifdef __cplusplus
 } /* a constructor template has no C linkage */
-struct qkv_shape {
+struct qkv_dims {
     int ndim;
     int64_t dims[QKV_MAX_DIMS];
-    template <class... N> explicit qkv_shape(N... n) : ndim((int)sizeof...(n)), dims{ (int64_t)n... } {}
+    template <class... N> explicit qkv_dims(N... n) : ndim((int)sizeof...(n)), dims{ (int64_t)n... } {}
     const int64_t *data() const { return dims; }
 };
 extern "C" {
-#define QKV_SHAPE(...) (qkv_shape(__VA_ARGS__).ndim), (qkv_shape(__VA_ARGS__).data())
+#define QKV_SHAPE(...) (qkv_dims(__VA_ARGS__).ndim), (qkv_dims(__VA_ARGS__).data())
 #else
 #define QKV_SHAPE(...) \
     (int)(sizeof((int64_t[]){ __VA_ARGS__ }) / sizeof(int64_t)), (int64_t[]) { __VA_ARGS__ }
