@@ -37,22 +37,24 @@ static qkv_status train(qkv_model *model, const qkv_dataset *pairs, long steps)
 
 int main(int argc, char **argv)
 {
-    const char *const tries[] = { "I love you", "The cat sat on the mat", "Did she buy two books yesterday?" };
-    const char *const *sentences = argc > 3 ? (const char *const *)argv + 3 : tries;
+    enum { MOST = 100 };
+    qkv_str sentences[MOST] = { qkv_cstr("I love you"), qkv_cstr("The cat sat on the mat"),
+                                qkv_cstr("Did she buy two books yesterday?") };
     int64_t n = argc > 3 ? argc - 3 : 3;
-    if (argc < 2) return fprintf(stderr, "usage: 05_translate PAIRS.tsv [STEPS [SENTENCE ..]]\n"), 2;
+    for (int i = 3; i < argc && i < MOST; i++) sentences[i - 3] = qkv_cstr(argv[i]);
+    if (argc < 2 || n > MOST) return fprintf(stderr, "usage: 05_translate PAIRS.tsv [STEPS [SENTENCE ..]]\n"), 2;
     qkv_tokenizer *tokenizer = learn_tokens(argv[1]);
     qkv_dataset *pairs = qkv_dataset_new();
     qkv_config tiny = QKV_OPTS(qkv_config);
     qkv_model *model = NULL;
-    qkv_translations found = { 0 };
+    qkv_translations *found = NULL;
     int ok = tokenizer && pairs && !qkv_dataset_add_files(pairs, tokenizer, tokenizer, argv[1], NULL, NULL, NULL) &&
              !qkv_config_preset("tiny", qkv_tokenizer_vocab_size(tokenizer), &tiny) && (model = qkv_model_new(&tiny, 1));
     if (ok && (ok = !qkv_model_set_tokenizers(model, tokenizer, NULL))) tokenizer = NULL; /* it is the model's now */
-    ok = ok && !train(model, pairs, argc > 2 ? atol(argv[2]) : 1200) && !qkv_translate(model, sentences, NULL, n, NULL, &found);
-    for (int64_t i = 0; ok && i < n; i++) printf("%s\n    %s\n", sentences[i], found.best[i].text);
+    ok = ok && !train(model, pairs, argc > 2 ? atol(argv[2]) : 1200) && !qkv_translate(model, sentences, n, NULL, &found);
+    for (int64_t i = 0; ok && i < n; i++) printf("%s\n    %s\n", sentences[i].data, found->best[i].text.data);
     if (!ok) fprintf(stderr, "%s\n", qkv_error());
-    qkv_translations_free(&found);
+    qkv_free(found);
     qkv_model_free(model);
     qkv_dataset_free(pairs);
     qkv_tokenizer_free(tokenizer);

@@ -23,11 +23,11 @@ static qkv_status add_text(void *data, const qkv_labelled *x)
 static qkv_status test_text(void *data, const qkv_labelled *x)
 {
     work *w = data;
-    qkv_matrix p = { 0 }; /* the probabilities of both classes */
-    qkv_status status = qkv_classify(w->model, &(qkv_texts){ .texts = &x->text, .n = 1 }, NULL, &p);
-    if (!status) w->right += (p.data[1] > p.data[0]) == !strcmp(x->label, "pos");
+    qkv_matrix *p = NULL; /* the probabilities of both classes */
+    qkv_status status = qkv_classify(w->model, &(qkv_str){ x->text, x->text_length }, 1, NULL, &p);
+    if (!status) w->right += (p->data[1] > p->data[0]) == !strcmp(x->label, "pos");
     w->texts++;
-    qkv_matrix_free(&p);
+    qkv_free(p);
     return status;
 }
 

@@ -23,7 +23,7 @@ static qkv_status measure_line(void *data, const char *text, size_t length)
 {
     work *w = data;
     w->lines++;
-    return qkv_log_likelihood(w->model, text, length, 128, 0, &w->sum);
+    return qkv_log_likelihood(w->model, (qkv_str){ text, length }, &(qkv_likelihood_opts){ .context = 128 }, &w->sum);
 }
 
 int main(int argc, char **argv)
@@ -55,11 +55,11 @@ int main(int argc, char **argv)
         if (now.step % 50 == 0) printf("step %4lld   loss %.3f\n", (long long)now.step, now.loss);
     ok = ok && !qkv_read_documents(argv[2], QKV_DOCUMENT_LINES, 0, measure_line, &w, NULL);
     if (ok) printf("%.3f nats a line\n", w.sum.nats / (double)w.lines);
-    qkv_generated line = { 0 };
+    qkv_generated *line = NULL;
     for (qkv_generate_opts o = { .temperature = 1, .seed = 1 }; ok && o.sample < 5; o.sample++)
-        if ((ok = !qkv_generate(w.model, "", 0, &o, NULL, NULL, &line))) printf("    %s\n", line.text.data);
+        if ((ok = !qkv_generate(w.model, qkv_cstr(""), &o, &line))) printf("    %s\n", line->text.data);
     if (!ok) fprintf(stderr, "%s\n", qkv_error());
-    qkv_generated_free(&line);
+    qkv_free(line);
     qkv_trainer_free(trainer);
     qkv_model_free(w.model); /* and its tokenizer */
     qkv_dataset_free(w.pairs);

@@ -7,40 +7,40 @@
 
 static qkv_status translate(const qkv_model *m, const char *text)
 {
-    qkv_translations found = { 0 };
-    qkv_status status = qkv_translate(m, &text, NULL, 1, NULL, &found);
-    if (!status && !(status = found.status[0])) printf("%s\n", found.best[0].text);
-    qkv_translations_free(&found);
+    qkv_translations *found = NULL;
+    qkv_status status = qkv_translate(m, &(qkv_str){ text, strlen(text) }, 1, NULL, &found);
+    if (!status && !(status = found->status[0])) printf("%s\n", found->best[0].text.data);
+    qkv_free(found);
     return status;
 }
 
 static qkv_status generate(const qkv_model *m, const char *text)
 {
-    qkv_generated made = { 0 };
-    qkv_status status = qkv_generate(m, text, strlen(text), NULL, NULL, NULL, &made);
-    if (!status) printf("%s%s\n", text, made.text.data);
-    qkv_generated_free(&made);
+    qkv_generated *made = NULL;
+    qkv_status status = qkv_generate(m, qkv_cstr(text), NULL, &made);
+    if (!status) printf("%s%s\n", text, made->text.data);
+    qkv_free(made);
     return status;
 }
 
 static qkv_status fill(const qkv_model *m, const char *text)
 {
-    qkv_filled found = { 0 };
-    qkv_status status = qkv_fill_mask(m, text, strlen(text), 3, &found);
-    for (int i = 0; !status && i < found.n_best; i++) printf("%.4f  %s\n", found.best[i].p, found.best[i].text);
-    qkv_filled_free(&found);
+    qkv_filled *found = NULL;
+    qkv_status status = qkv_fill_mask(m, qkv_cstr(text), &(qkv_fill_opts){ .n_best = 3 }, &found);
+    for (int i = 0; !status && i < found->n_best; i++) printf("%.4f  %s\n", found->best[i].p, found->best[i].text.data);
+    qkv_free(found);
     return status;
 }
 
 static qkv_status look(const qkv_model *m, const char *text, int can) /* a row of numbers: classes, or an embedding */
 {
-    qkv_matrix row = { 0 };
-    const qkv_texts texts = { .texts = &text, .n = 1 };
+    qkv_matrix *row = NULL;
+    const qkv_str string = qkv_cstr(text);
     int names = can & QKV_CAN_CLASSIFY;
-    qkv_status status = names ? qkv_classify(m, &texts, NULL, &row) : qkv_embed(m, &texts, NULL, &row);
-    for (int64_t i = 0; !status && i < row.width; i++)
-        printf("%s%s%.4f%s", names ? qkv_model_label(m, i) : "", names ? "  " : "", (double)row.data[i], names ? "\n" : " ");
-    qkv_matrix_free(&row);
+    qkv_status status = names ? qkv_classify(m, &string, 1, NULL, &row) : qkv_embed(m, &string, 1, NULL, &row);
+    for (int64_t i = 0; !status && i < row->width; i++)
+        printf("%s%s%.4f%s", names ? qkv_model_label(m, i) : "", names ? "  " : "", (double)row->data[i], names ? "\n" : " ");
+    qkv_free(row);
     return status;
 }
 

@@ -25,25 +25,27 @@ static qkv_model *make_model(void)
     return NULL;
 }
 
-static qkv_status print_piece(void *data, const char *piece, size_t length)
+static qkv_status print_piece(void *data, const qkv_generated *so_far, qkv_str piece)
 {
-    fwrite(piece, 1, length, data);
+    (void)so_far;
+    fwrite(piece.data, 1, piece.length, data);
     return QKV_OK;
 }
 
 static qkv_status talk(qkv_chat *c)
 {
     static const char *const messages[] = { "where is the cat?", "and the dog?" };
-    qkv_generated answer = { 0 };
-    qkv_status status = qkv_chat_set_system(c, "be brief", 8);
+    const qkv_generate_opts opts = { .max_tokens = 12, .on_text = print_piece, .on_text_data = stdout };
+    qkv_generated *answer = NULL;
+    qkv_status status = qkv_chat_set_system(c, qkv_cstr("be brief"));
     for (int i = 0; i < 2 && !status; i++) {
-        qkv_chat_turn turn;
+        qkv_chat_usage usage = QKV_OPTS(qkv_chat_usage);
         printf("> %s\n", messages[i]);
-        status = qkv_chat_say(c, messages[i], strlen(messages[i]), &(qkv_generate_opts){ .max_tokens = 12 }, print_piece,
-                              stdout, &answer, &turn);
-        if (!status) printf("\n(%lld tokens, %lld read)\n", (long long)turn.tokens, (long long)turn.read);
+        status = qkv_chat_add(c, "user", qkv_cstr(messages[i]));
+        if (!status) status = qkv_chat_reply(c, &opts, &answer, &usage);
+        if (!status) printf("\n(%lld tokens, %lld read)\n", (long long)usage.prompt_tokens, (long long)usage.evaluated_tokens);
     }
-    qkv_generated_free(&answer);
+    qkv_free(answer);
     return status;
 }
 

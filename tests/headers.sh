@@ -53,11 +53,11 @@ int beam_of(void);
 int beam_of(void)
 {
     qkv_translate_opts o = QKV_OPTS(qkv_translate_opts);
-    o.beam = 4;
+    o.beam_size = 4;
 #ifndef __cplusplus
-    o = QKV_OPTS(qkv_translate_opts, .beam = 8, .n_best = 2);
+    o = QKV_OPTS(qkv_translate_opts, .beam_size = 8, .n_best = 2);
 #endif
-    return o.size == sizeof o ? o.beam : 0;
+    return o.size == sizeof o ? o.beam_size : 0;
 }
 END
 check "QKV_OPTS in C11" "$@" -std=c11 -x c -fsyntax-only -Wall -Wextra -pedantic -Werror -I "$root/include" "$folder/options.c"

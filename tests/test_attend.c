@@ -19,6 +19,7 @@
 
 #include "failing.h"
 #include "model/model.h"
+#include "as_strings.h"
 
 enum { LAYERS = 2, HEADS = 2, ROOM = 64 };
 
@@ -273,17 +274,19 @@ static void target_is_the_translation(void **state)
         int beam;
         float penalty;
     } searches[] = { { 0, 0 }, { 1, 0 }, { 3, 1.5f }, { 4, -1 } };
-    qkv_translations t = { 0 };
+    qkv_translations *t = NULL;
     for (size_t i = 0; i < sizeof corpus / sizeof *corpus; i++)
         for (size_t k = 0; k < sizeof searches / sizeof *searches; k++) {
             const qkv_attend_opts opts = { .beam_size = searches[k].beam, .length_penalty = searches[k].penalty };
-            const qkv_translate_opts same = { .beam = opts.beam_size, .length_penalty = opts.length_penalty, .attention = 1 };
+            const qkv_translate_opts same = { .beam_size = opts.beam_size,
+                                              .length_penalty = opts.length_penalty,
+                                              .attention = 1 };
             qkv_attention_capture *a = attend(m, corpus[i], NULL, &opts);
-            assert_int_equal(qkv_translate(m, &corpus[i], NULL, 1, &same, &t), QKV_OK);
-            const qkv_translation *x = t.best;
+            assert_int_equal(qkv_translate(m, as_strings(&corpus[i], NULL, 1), 1, &same, &t), QKV_OK);
+            const qkv_translation *x = t->best;
             assert_non_null(a->found);
-            assert_string_equal(a->found->text, x->text);
-            assert_true(a->found->score == x->score && a->found->log_p == x->log_p && a->found->is_cut == x->is_cut);
+            assert_string_equal(a->found->text.data, x->text.data);
+            assert_true(a->found->score == x->score && a->found->log_p == x->log_p && a->found->truncated == x->truncated);
             assert_int_equal(a->found->n_ids, x->n_ids);
             assert_int_equal(a->predicted.first[a->predicted.n], x->n_ids + 1);
             assert_memory_equal(a->predicted.ids, x->ids, sizeof *x->ids * (size_t)x->n_ids);
@@ -291,16 +294,16 @@ static void target_is_the_translation(void **state)
             a = attend(m, corpus[i], NULL,
                        &(qkv_attend_opts){
                            .beam_size = opts.beam_size, .length_penalty = opts.length_penalty, .split_characters = 1 });
-            int64_t map = (x->n_ids + 1) * t.n_source[0];
+            int64_t map = (x->n_ids + 1) * t->n_source[0];
             for (int l = 0; l < LAYERS; l++)
                 for (int h = 0; h < HEADS; h++) {
                     float *weights = weights_of(a, QKV_ATTENTION_CROSS, l, h);
-                    assert_memory_equal(weights, x->cross + (l * HEADS + h) * map, sizeof *weights * (size_t)map);
+                    assert_memory_equal(weights, x->attention + (l * HEADS + h) * map, sizeof *weights * (size_t)map);
                     free(weights);
                 }
             qkv_free(a);
         }
-    qkv_translations_free(&t);
+    qkv_free(t);
     qkv_model_free(m);
 }
 

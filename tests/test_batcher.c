@@ -38,17 +38,19 @@ static const struct {
     { "我爱你", { .max_tokens = 20, .temperature = 1, .seed = 4, .score_prompt = 1, .n_top = 2 } },
     { LONG, { .max_tokens = 10, .temperature = 1, .seed = 5 } },
     { LONG "and", { .max_tokens = 6, .score_prompt = 1, .n_top = 1 } },
-    { LONG, { .no_new = 1, .score_prompt = 1 } },
+    { LONG, { .no_new_tokens = 1, .score_prompt = 1 } },
     { "you love the cat", { .max_tokens = 60, .temperature = 1, .seed = 6, .stops = stops, .n_stops = 2 } },
     { "", { .max_tokens = 15, .temperature = 1, .seed = 7, .repetition_penalty = 1.2f } },
-    { "the", { .max_tokens = 50, .presence_penalty = 1, .frequency_penalty = 0.5f, .no_repeat = 3 } },
+    { "the", { .max_tokens = 50, .presence_penalty = 1, .frequency_penalty = 0.5f, .no_repeat_ngram = 3 } },
 };
 enum { CASES = sizeof cases / sizeof *cases, STOPPED = 9 };
-static qkv_generated alone[CASES];
+static qkv_generated *alone[CASES];
 
-static qkv_status generate_case(qkv__batcher *b, int i, int64_t *cached, qkv_generated *out)
+static qkv_status generate_case(qkv__batcher *b, int i, int64_t *cached, qkv_generated **out)
 {
-    return qkv__generate(model, cases[i].prompt, strlen(cases[i].prompt), &cases[i].o, NULL, NULL, b, cached, out);
+    qkv_status status = qkv__generate(model, qkv_cstr(cases[i].prompt), &cases[i].o, b, out);
+    *cached = status ? 0 : (*out)->n_cached;
+    return status;
 }
 
 static bool same_doubles(const double *a, const double *b, int64_t n) { return !n || !memcmp(a, b, sizeof *a * (size_t)n); }
@@ -78,13 +80,13 @@ static int use_model(void **state)
     if (!model) return -1;
     for (int i = 0; i < CASES; i++)
         if (generate_case(NULL, i, &cached, &alone[i]) || cached) return -1;
-    return alone[STOPPED].finish == QKV_FINISH_STOP ? 0 : -1;
+    return alone[STOPPED]->finish == QKV_FINISH_STOP ? 0 : -1;
 }
 
 static int free_model(void **state)
 {
     (void)state;
-    for (int i = 0; i < CASES; i++) qkv_generated_free(&alone[i]);
+    for (int i = 0; i < CASES; i++) qkv_free(alone[i]);
     qkv_model_free(model);
     qkv_shutdown();
     return 0;
@@ -105,14 +107,14 @@ typedef struct writer {
 static void *write_texts(void *data)
 {
     writer *w = data;
-    qkv_generated g = { 0 };
+    qkv_generated *g = NULL;
     for (int k = 0; k < ROUNDS * CASES && w->wrong < 0; k++) {
         int64_t cached;
         int i = (k * (2 * (w->number % 2) + 5) + w->number) % CASES; /* 5 and 7: every case once a round */
-        if (generate_case(w->batcher, i, &cached, &g) || !is_same(&g, &alone[i], &cases[i].o)) w->wrong = i;
+        if (generate_case(w->batcher, i, &cached, &g) || !is_same(g, alone[i], &cases[i].o)) w->wrong = i;
         w->cached += cached;
     }
-    qkv_generated_free(&g);
+    qkv_free(g);
     return NULL;
 }
 
@@ -164,11 +166,12 @@ static void threads_do_not_matter(void **state)
 static int64_t cached_of(qkv__batcher *b, const char *prompt)
 {
     int64_t cached;
-    qkv_generated g = { 0 };
+    qkv_generated *g = NULL;
     const qkv_generate_opts o = { .max_tokens = 1 };
-    assert_int_equal(qkv__generate(model, prompt, strlen(prompt), &o, NULL, NULL, b, &cached, &g), QKV_OK);
-    assert_in_range(cached, 0, g.n_prompt ? g.n_prompt - 1 : 0);
-    qkv_generated_free(&g);
+    assert_int_equal(qkv__generate(model, qkv_cstr(prompt), &o, b, &g), QKV_OK);
+    cached = g->n_cached;
+    assert_in_range(cached, 0, g->n_prompt ? g->n_prompt - 1 : 0);
+    qkv_free(g);
     return cached;
 }
 
@@ -227,23 +230,24 @@ typedef struct watched {
     atomic_int steps, most; /* each_step was called so often; and how often it may be, 0: any number */
 } watched;
 
-static qkv_status count_step(void *data)
+static int count_step(void *data)
 {
     watched *w = data;
     int n = atomic_fetch_add(&w->steps, 1) + 1, most = atomic_load(&w->most);
-    return most && n >= most ? qkv__fail(QKV_FAILURE, "enough") : QKV_OK;
+    return most && n >= most;
 }
 
 static void *write_watched(void *data)
 {
     watched *w = data;
-    int64_t cached;
-    qkv_generated g = { 0 };
-    const qkv_generate_opts o = {
-        .max_tokens = 1 << 20, .no_repeat = 0, .end = -1, .start = 1, .each_step = count_step, .each_step_data = w
-    };
-    qkv__generate(model, "the", 3, &o, NULL, NULL, w->batcher, &cached, &g);
-    qkv_generated_free(&g);
+    qkv_generated *g = NULL;
+    const qkv_generate_opts o = { .max_tokens = 1 << 20,
+                                  .no_repeat_ngram = 0,
+                                  .end = -1,
+                                  .start = 1,
+                                  .hooks = &(qkv_hooks){ .data = w, .cancel = count_step } };
+    qkv__generate(model, qkv_cstr("the"), &o, w->batcher, &g);
+    qkv_free(g);
     return NULL;
 }
 
@@ -257,17 +261,16 @@ static void a_long_prompt_holds_nobody_up(void **state)
     assert_int_equal(pthread_create(&thread, NULL, write_watched, &runs), 0);
     while (atomic_load(&runs.steps) < 3) sched_yield();
     int before = atomic_load(&runs.steps);
-    int64_t cached;
-    qkv_generated g = { 0 };
-    const qkv_generate_opts o = { .no_new = 1, .each_step = count_step, .each_step_data = &reads };
-    assert_int_equal(qkv__generate(model, LONG, strlen(LONG), &o, NULL, NULL, b, &cached, &g), QKV_OK);
+    qkv_generated *g = NULL;
+    const qkv_generate_opts o = { .no_new_tokens = 1, .hooks = &(qkv_hooks){ .data = &reads, .cancel = count_step } };
+    assert_int_equal(qkv__generate(model, qkv_cstr(LONG), &o, b, &g), QKV_OK);
     int after = atomic_load(&runs.steps);
-    assert_true(g.n_prompt > 4 * 128);
-    assert_true(atomic_load(&reads.steps) >= g.n_prompt / 128);
+    assert_true(g->n_prompt > 4 * 128);
+    assert_true(atomic_load(&reads.steps) >= g->n_prompt / 128);
     assert_true(after - before >= 2);
     atomic_store(&runs.most, 1);
     pthread_join(thread, NULL);
-    qkv_generated_free(&g);
+    qkv_free(g);
     qkv__batcher_free(b);
 }
 
@@ -372,13 +375,13 @@ static void a_row_that_fails_fails_alone(void **state)
 static qkv_status generate_twice(void)
 {
     int64_t cached;
-    qkv_generated g = { 0 };
+    qkv_generated *g = NULL;
     model = make_served(MODEL_LANGUAGE);
     qkv__batcher *b = model ? qkv__batcher_new(model, 1, KEPT) : NULL;
     qkv_status status = b ? generate_case(b, 3, &cached, &g) : qkv_error_status();
     if (!status) status = generate_case(b, 4, &cached, &g);
-    if (!status) assert_true(cached > 0 && is_same(&g, &alone[4], &cases[4].o));
-    qkv_generated_free(&g);
+    if (!status) assert_true(cached > 0 && is_same(g, alone[4], &cases[4].o));
+    qkv_free(g);
     qkv__batcher_free(b);
     qkv_model_free(model);
     return status;

@@ -35,17 +35,36 @@ static int end(void **state)
 
 static qkv_chat *open_talk(int64_t context)
 {
-    qkv_chat *c = qkv_chat_new(model, &(qkv_chat_opts){ .chat_template = simple, .context = context });
+    qkv_chat *c = qkv_chat_new(model, &(qkv_chat_opts){ .chat_template = simple, .max_context = context });
     if (!c) fail_msg("%s", qkv_error());
     return c;
 }
 
-static qkv_chat_turn said(qkv_chat *c, const char *text, int64_t most, qkv_generated *g)
+/* A message of the user, and the answer to it. On an error the message is not part of the conversation. */
+static qkv_status say(qkv_chat *c, const char *text, const qkv_generate_opts *o, qkv_generated **g, qkv_chat_usage *usage)
 {
-    qkv_chat_turn turn;
-    if (qkv_chat_say(c, text, strlen(text), &(qkv_generate_opts){ .max_tokens = most }, NULL, NULL, g, &turn))
-        fail_msg("%s", qkv_error());
-    return turn;
+    qkv_status status = qkv_chat_add(c, "user", qkv_cstr(text));
+    if (!status && (status = qkv_chat_reply(c, o, g, usage))) qkv_chat_remove_last(c);
+    return status;
+}
+
+static qkv_chat_usage said(qkv_chat *c, const char *text, int64_t most, qkv_generated **g)
+{
+    qkv_chat_usage usage = QKV_OPTS(qkv_chat_usage);
+    if (say(c, text, &(qkv_generate_opts){ .max_tokens = most }, g, &usage)) fail_msg("%s", qkv_error());
+    return usage;
+}
+
+/* One on each line. */
+static int64_t messages_of(const qkv_chat *c)
+{
+    qkv_text *all = NULL;
+    int64_t n = 0;
+    assert_int_equal(qkv_chat_to_json(c, &all), QKV_OK);
+    for (size_t i = 0; i < all->length; i++) n += all->data[i] == '\n';
+    if (!strcmp(all->data, "[]\n")) n = 0;
+    qkv_free(all);
+    return n;
 }
 
 /* ---- turns ---- */
@@ -53,31 +72,31 @@ static qkv_chat_turn said(qkv_chat *c, const char *text, int64_t most, qkv_gener
 static void a_turn_reads_what_is_new(void **state)
 {
     (void)state;
-    qkv_generated g = { 0 }, alone = { 0 };
-    qkv_buffer prompt = { 0 };
+    qkv_generated *g = NULL, *alone = NULL;
+    qkv_text *prompt = NULL;
     qkv_chat *c = open_talk(0);
-    qkv_chat_turn first = said(c, "the cat", 9, &g);
-    assert_int_equal(first.read, first.tokens);
-    assert_int_equal(first.dropped, 0);
-    int64_t known = first.tokens + g.n;
-    assert_int_equal(qkv_chat_add(c, "user", "I love you", 10), QKV_OK);
+    qkv_chat_usage first = said(c, "the cat", 9, &g);
+    assert_int_equal(first.evaluated_tokens, first.prompt_tokens);
+    assert_int_equal(first.dropped_messages, 0);
+    int64_t known = first.prompt_tokens + g->n;
+    assert_int_equal(qkv_chat_add(c, "user", qkv_cstr("I love you")), QKV_OK);
     assert_int_equal(qkv_chat_prompt(c, &prompt), QKV_OK);
-    qkv_chat_turn second;
-    assert_int_equal(qkv_chat_reply(c, &(qkv_generate_opts){ .max_tokens = 9 }, NULL, NULL, &g, &second), QKV_OK);
+    qkv_chat_usage second = QKV_OPTS(qkv_chat_usage);
+    assert_int_equal(qkv_chat_reply(c, &(qkv_generate_opts){ .max_tokens = 9 }, &g, &second), QKV_OK);
     /* the last token of an answer was not read when it was said */
-    assert_int_equal(second.read, second.tokens - known + 1);
-    assert_true(second.read < first.tokens + 9 && second.tokens > known + 5);
-    assert_int_equal(qkv_chat_messages(c), 4);
+    assert_int_equal(second.evaluated_tokens, second.prompt_tokens - known + 1);
+    assert_true(second.evaluated_tokens < first.prompt_tokens + 9 && second.prompt_tokens > known + 5);
+    assert_int_equal(messages_of(c), 4);
     /* and it is what a text that begins so goes on with */
     const qkv_generate_opts o = {
-        .size = sizeof o, .max_tokens = 9, .prompt_ids = g.prompt.ids, .n_prompt_ids = g.n_prompt, .no_start = 1
+        .size = sizeof o, .max_tokens = 9, .prompt_ids = g->prompt_ids, .n_prompt_ids = g->n_prompt, .no_special = 1
     };
-    assert_int_equal(qkv_generate(model, NULL, 0, &o, NULL, NULL, &alone), QKV_OK);
-    assert_int_equal(alone.n_prompt, second.tokens);
-    assert_string_equal(alone.text.data, g.text.data);
-    qkv_buffer_free(&prompt);
-    qkv_generated_free(&g);
-    qkv_generated_free(&alone);
+    assert_int_equal(qkv_generate(model, qkv_cstr(""), &o, &alone), QKV_OK);
+    assert_int_equal(alone->n_prompt, second.prompt_tokens);
+    assert_string_equal(alone->text.data, g->text.data);
+    qkv_free(prompt);
+    qkv_free(g);
+    qkv_free(alone);
     qkv_chat_free(c);
 }
 
@@ -88,24 +107,24 @@ static void changes_stay_from_turn_to_turn(void **state)
     static const qkv_edit list[] = { { .what = QKV_EDIT_ABLATE_HEAD, .kind = QKV_ATTENTION_DECODER, .layer = 1, .head = 1 },
                                      { .what = QKV_EDIT_HIDE_KEY, .kind = QKV_ATTENTION_DECODER, .place = 3 } };
     qkv_model *touched = qkv_model_edit(model, list, 2);
-    qkv_generated g = { 0 }, alone = { 0 }, plain = { 0 };
+    qkv_generated *g = NULL, *alone = NULL, *plain = NULL;
     qkv_chat *c = qkv_chat_new(touched, &(qkv_chat_opts){ .chat_template = simple });
     assert_non_null(c);
     said(c, "the cat", 9, &g);
-    qkv_chat_turn second = said(c, "I love you", 9, &g);
-    assert_true(second.read < second.tokens);
+    qkv_chat_usage second = said(c, "I love you", 9, &g);
+    assert_true(second.evaluated_tokens < second.prompt_tokens);
     const qkv_generate_opts o = {
-        .size = sizeof o, .max_tokens = 9, .prompt_ids = g.prompt.ids, .n_prompt_ids = g.n_prompt, .no_start = 1
+        .size = sizeof o, .max_tokens = 9, .prompt_ids = g->prompt_ids, .n_prompt_ids = g->n_prompt, .no_special = 1
     };
-    assert_int_equal(qkv_generate(touched, NULL, 0, &o, NULL, NULL, &alone), QKV_OK);
-    assert_int_equal(qkv_generate(model, NULL, 0, &o, NULL, NULL, &plain), QKV_OK);
-    assert_int_equal(alone.n, g.n);
-    for (int64_t i = 0; i < g.n; i++) assert_true(fabs(alone.log_p[i] - g.log_p[i]) < 1e-5);
-    assert_string_equal(alone.text.data, g.text.data);
-    assert_true(fabs(plain.log_p[0] - g.log_p[0]) > 1e-4);
-    qkv_generated_free(&g);
-    qkv_generated_free(&alone);
-    qkv_generated_free(&plain);
+    assert_int_equal(qkv_generate(touched, qkv_cstr(""), &o, &alone), QKV_OK);
+    assert_int_equal(qkv_generate(model, qkv_cstr(""), &o, &plain), QKV_OK);
+    assert_int_equal(alone->n, g->n);
+    for (int64_t i = 0; i < g->n; i++) assert_true(fabs(alone->log_p[i] - g->log_p[i]) < 1e-5);
+    assert_string_equal(alone->text.data, g->text.data);
+    assert_true(fabs(plain->log_p[0] - g->log_p[0]) > 1e-4);
+    qkv_free(g);
+    qkv_free(alone);
+    qkv_free(plain);
     qkv_chat_free(c);
     qkv_model_free(touched);
 }
@@ -113,30 +132,30 @@ static void changes_stay_from_turn_to_turn(void **state)
 static void what_does_not_fit_is_dropped(void **state)
 {
     (void)state;
-    qkv_generated g = { 0 };
-    qkv_buffer all = { 0 };
+    qkv_generated *g = NULL;
+    qkv_text *all = NULL;
     qkv_chat *c = open_talk(120);
     int64_t dropped = 0;
-    assert_int_equal(qkv_chat_set_system(c, "be a cat", 8), QKV_OK);
+    assert_int_equal(qkv_chat_set_system(c, qkv_cstr("be a cat")), QKV_OK);
     for (int i = 0; i < 12; i++) {
-        qkv_chat_turn turn = said(c, "you love the cat", 8, &g);
-        assert_true(turn.tokens + g.n <= turn.context);
-        assert_int_equal(turn.context, 120);
-        dropped += turn.dropped;
+        qkv_chat_usage turn = said(c, "you love the cat", 8, &g);
+        assert_true(turn.prompt_tokens + g->n <= turn.max_context);
+        assert_int_equal(turn.max_context, 120);
+        dropped += turn.dropped_messages;
     }
     assert_true(dropped > 6);
-    assert_int_equal(qkv_chat_messages(c), 1 + 24 - dropped);
+    assert_int_equal(messages_of(c), 1 + 24 - dropped);
     assert_int_equal(qkv_chat_to_json(c, &all), QKV_OK);
-    assert_memory_equal(all.data, "[{\"role\": \"system\", \"content\": \"be a cat\"},\n {\"role\": \"user\"", 60);
+    assert_memory_equal(all->data, "[{\"role\": \"system\", \"content\": \"be a cat\"},\n {\"role\": \"user\"", 60);
     char longer[400] = "";
     for (int i = 0; i < 40; i++) strcat(longer, "zq xj ");
-    int64_t n = qkv_chat_messages(c);
-    assert_int_equal(qkv_chat_say(c, longer, strlen(longer), NULL, NULL, NULL, &g, NULL), QKV_LIMIT);
-    assert_true(qkv_chat_messages(c) < n); /* the message is no part of it, and what made room for it is gone */
+    int64_t n = messages_of(c);
+    assert_int_equal(say(c, longer, NULL, &g, NULL), QKV_LIMIT);
+    assert_true(messages_of(c) < n); /* the message is no part of it, and what made room for it is gone */
     assert_int_equal(qkv_chat_to_json(c, &all), QKV_OK);
-    assert_null(strstr(all.data, "zq"));
-    qkv_buffer_free(&all);
-    qkv_generated_free(&g);
+    assert_null(strstr(all->data, "zq"));
+    qkv_free(all);
+    qkv_free(g);
     qkv_chat_free(c);
 }
 
@@ -146,22 +165,19 @@ static void a_stopped_answer_stays(void **state)
 {
     (void)state;
     int left = 6;
-    qkv_chat_turn turn;
-    qkv_generated g = { 0 };
-    qkv_buffer all = { 0 };
-    const qkv_chat_opts o = { .chat_template = simple, .is_stopped = stops_at, .is_stopped_data = &left };
-    qkv_chat *c = qkv_chat_new(model, &o);
-    assert_int_equal(qkv_chat_say(c, "the cat", 7, &(qkv_generate_opts){ .max_tokens = 50 }, NULL, NULL, &g, &turn), QKV_OK);
-    assert_true(turn.is_stopped);
-    assert_true(g.text.length > 0);
-    assert_int_equal(qkv_chat_messages(c), 2);
-    const int64_t before = turn.tokens;
-    left = 1 << 20;
+    qkv_chat_usage turn = QKV_OPTS(qkv_chat_usage);
+    qkv_generated *g = NULL;
+    qkv_chat *c = open_talk(0);
+    const qkv_generate_opts o = { .max_tokens = 50, .hooks = &(qkv_hooks){ .data = &left, .cancel = stops_at } };
+    assert_int_equal(say(c, "the cat", &o, &g, &turn), QKV_OK);
+    assert_int_equal(g->finish, QKV_FINISH_CANCELLED);
+    assert_true(g->text.length > 0);
+    assert_int_equal(messages_of(c), 2);
+    const int64_t before = turn.prompt_tokens;
     turn = said(c, "I love you", 5, &g);
-    assert_false(turn.is_stopped);
-    assert_true(turn.tokens - turn.read >= before); /* the first prompt at least was kept */
-    qkv_buffer_free(&all);
-    qkv_generated_free(&g);
+    assert_true(g->finish != QKV_FINISH_CANCELLED);
+    assert_true(turn.prompt_tokens - turn.evaluated_tokens >= before); /* the first prompt at least was kept */
+    qkv_free(g);
     qkv_chat_free(c);
 }
 
@@ -181,41 +197,41 @@ static void conversations_are_json(void **state)
                 { "[{\"role\": \"user\", \"content\": 3}]", QKV_USAGE, "\"content\" must be a string" },
                 { "[{\"role\": \"user\", \"content\": [{\"type\": \"image_url\"}]}]", QKV_USAGE, "part 1 of its content" },
                 { "{\"messages\": [{\"role\": \"user\", \"content\": \"x\"}], \"tools\": 3}", QKV_USAGE, "must be an array" } };
-    qkv_buffer out = { 0 };
+    qkv_text *out = NULL;
     qkv_chat *c = open_talk(0);
     const char *given =
         "[{\"role\": \"user\", \"content\": [{\"type\": \"text\", \"text\": \"a\"}, {\"type\": \"text\", \"text\": \"b\"}]}]";
-    assert_int_equal(qkv_chat_from_json(c, given, strlen(given)), QKV_OK);
+    assert_int_equal(qkv_chat_from_json(c, qkv_cstr(given)), QKV_OK);
     assert_int_equal(qkv_chat_prompt(c, &out), QKV_OK);
-    assert_string_equal(out.data, "<s>user: ab</s><s>assistant: ");
+    assert_string_equal(out->data, "<s>user: ab</s><s>assistant: ");
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        assert_int_equal(qkv_chat_from_json(c, bad[i].text, strlen(bad[i].text)), bad[i].status);
+        assert_int_equal(qkv_chat_from_json(c, qkv_cstr(bad[i].text)), bad[i].status);
         if (!strstr(qkv_error(), bad[i].sentence)) fail_msg("%s: %s", bad[i].text, qkv_error());
     }
-    assert_int_equal(qkv_chat_messages(c), 1);
-    assert_int_equal(qkv_chat_from_json(c, "just text", 9), QKV_OK);
-    assert_int_equal(qkv_chat_set_system(c, "s", 1), QKV_OK);
-    assert_int_equal(qkv_chat_set_system(c, "t", 1), QKV_OK);
+    assert_int_equal(messages_of(c), 1);
+    assert_int_equal(qkv_chat_from_json(c, qkv_cstr("just text")), QKV_OK);
+    assert_int_equal(qkv_chat_set_system(c, qkv_cstr("s")), QKV_OK);
+    assert_int_equal(qkv_chat_set_system(c, qkv_cstr("t")), QKV_OK);
     assert_int_equal(qkv_chat_prompt(c, &out), QKV_OK);
-    assert_string_equal(out.data, "<s>system: t</s><s>user: just text</s><s>assistant: ");
-    assert_int_equal(qkv_chat_add(c, "user", "\xff", 1), QKV_FORMAT);
+    assert_string_equal(out->data, "<s>system: t</s><s>user: just text</s><s>assistant: ");
+    assert_int_equal(qkv_chat_add(c, "user", (qkv_str){ "\xff", 1 }), QKV_FORMAT);
     qkv_chat_clear(c);
-    assert_int_equal(qkv_chat_messages(c), 1);
-    assert_int_equal(qkv_chat_set_system(c, NULL, 0), QKV_OK);
-    assert_int_equal(qkv_chat_messages(c), 0);
-    qkv_buffer_free(&out);
+    assert_int_equal(messages_of(c), 1);
+    assert_int_equal(qkv_chat_set_system(c, qkv_cstr("")), QKV_OK);
+    assert_int_equal(messages_of(c), 0);
+    qkv_free(out);
     qkv_chat_free(c);
 }
 
 static void a_template_may_refuse(void **state)
 {
     (void)state;
-    qkv_generated g = { 0 };
+    qkv_generated *g = NULL;
     qkv_chat *c = qkv_chat_new(model, &(qkv_chat_opts){ .chat_template = "{{ raise_exception('never') }}" });
-    assert_int_equal(qkv_chat_say(c, "a", 1, NULL, NULL, NULL, &g, NULL), QKV_USAGE);
+    assert_int_equal(say(c, "a", NULL, &g, NULL), QKV_USAGE);
     assert_non_null(strstr(qkv_error(), "refuses the conversation: never"));
-    assert_int_equal(qkv_chat_messages(c), 0);
-    qkv_generated_free(&g);
+    assert_int_equal(messages_of(c), 0);
+    qkv_free(g);
     qkv_chat_free(c);
     assert_null(qkv_chat_new(model, &(qkv_chat_opts){ .chat_template = "{% if %}" }));
     assert_int_equal(qkv_error_status(), QKV_FORMAT);
@@ -235,14 +251,14 @@ static void write_file(const char *name, const char *text)
 /* The prompt of one message by the folder's template is this one; NULL: there is none. */
 static void check_prompt(const char *tools, const char *wanted)
 {
-    qkv_buffer out = { 0 };
+    qkv_text *out = NULL;
     qkv_model *m = qkv_model_load(in_folder("model"), NULL);
     qkv_chat *c = m ? qkv_chat_new(m, &(qkv_chat_opts){ .tools = tools }) : NULL;
     assert_true(m && !c == !wanted);
-    if (c) assert_int_equal(qkv_chat_add(c, "user", "x", 1), QKV_OK);
+    if (c) assert_int_equal(qkv_chat_add(c, "user", qkv_cstr("x")), QKV_OK);
     if (c) assert_int_equal(qkv_chat_prompt(c, &out), QKV_OK);
-    if (c) assert_string_equal(out.data, wanted);
-    qkv_buffer_free(&out);
+    if (c) assert_string_equal(out->data, wanted);
+    qkv_free(out);
     qkv_chat_free(c);
     qkv_model_free(m);
 }
@@ -273,35 +289,35 @@ static void folders_have_templates(void **state)
 static void special_tokens_are_tokens_if_asked(void **state)
 {
     (void)state;
-    qkv_generated g = { 0 };
-    qkv_generate_opts o = { .size = sizeof o, .max_tokens = 1, .special_tokens = 1 };
-    assert_int_equal(qkv_generate(model, "<s>the</s>", 10, &o, NULL, NULL, &g), QKV_OK);
-    assert_int_equal(g.n_prompt, 3);
-    assert_int_equal(g.prompt.ids[0], 1);
-    assert_int_equal(g.prompt.ids[2], 2);
-    o.special_tokens = 0;
-    assert_int_equal(qkv_generate(model, "<s>the</s>", 10, &o, NULL, NULL, &g), QKV_OK);
-    assert_true(g.n_prompt > 5);
+    qkv_generated *g = NULL;
+    qkv_generate_opts o = { .size = sizeof o, .max_tokens = 1, .parse_special = 1 };
+    assert_int_equal(qkv_generate(model, qkv_cstr("<s>the</s>"), &o, &g), QKV_OK);
+    assert_int_equal(g->n_prompt, 3);
+    assert_int_equal(g->prompt_ids[0], 1);
+    assert_int_equal(g->prompt_ids[2], 2);
+    o.parse_special = 0;
+    assert_int_equal(qkv_generate(model, qkv_cstr("<s>the</s>"), &o, &g), QKV_OK);
+    assert_true(g->n_prompt > 5);
     const int32_t wrong = 99999;
     o.ends = &wrong;
     o.n_ends = 1;
-    assert_int_equal(qkv_generate(model, "a", 1, &o, NULL, NULL, &g), QKV_USAGE);
-    qkv_generated_free(&g);
+    assert_int_equal(qkv_generate(model, qkv_cstr("a"), &o, &g), QKV_USAGE);
+    qkv_free(g);
 }
 
 /* Any token may end a text: the one that came is the one that ends the next. */
 static void more_tokens_end_a_text(void **state)
 {
     (void)state;
-    qkv_generated g = { 0 };
+    qkv_generated *g = NULL;
     qkv_generate_opts o = { .size = sizeof o, .max_tokens = 6 };
-    assert_int_equal(qkv_generate(model, "the", 3, &o, NULL, NULL, &g), QKV_OK);
-    const int32_t third = g.ids[2];
+    assert_int_equal(qkv_generate(model, qkv_cstr("the"), &o, &g), QKV_OK);
+    const int32_t third = g->ids[2];
     o.ends = &third;
     o.n_ends = 1;
-    assert_int_equal(qkv_generate(model, "the", 3, &o, NULL, NULL, &g), QKV_OK);
-    assert_true(g.n <= 2 && g.finish == QKV_FINISH_END);
-    qkv_generated_free(&g);
+    assert_int_equal(qkv_generate(model, qkv_cstr("the"), &o, &g), QKV_OK);
+    assert_true(g->n <= 2 && g->finish == QKV_FINISH_END);
+    qkv_free(g);
 }
 
 int main(void)

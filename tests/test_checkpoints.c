@@ -4,6 +4,7 @@
 #include "nn/params.h"
 #include "serve/checkpoints.h"
 #include "serve_models.h"
+#include "as_strings.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -132,12 +133,13 @@ static void same_as_model(qkv__engine *e, const char *more, const qkv_model *m)
 {
     char request[128];
     const char *source = text;
-    qkv_translations found = { 0 };
+    qkv_translations *found = NULL;
     snprintf(request, sizeof request, "{\"do\":\"run\",\"text\":\"%s\"%s}", text, more);
     const qkv__json_value *a = ask_engine(e, request);
-    assert_int_equal(QKV_OK, qkv_translate(m, &source, NULL, 1, &(qkv_translate_opts){ .beam = 4 }, &found));
-    assert_string_equal(found.best->text, translation_of(a));
-    qkv_translations_free(&found);
+    assert_int_equal(QKV_OK,
+                     qkv_translate(m, as_strings(&source, NULL, 1), 1, &(qkv_translate_opts){ .beam_size = 4 }, &found));
+    assert_string_equal(found->best->text.data, translation_of(a));
+    qkv_free(found);
     json_free(a);
 }
 

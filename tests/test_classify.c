@@ -18,6 +18,7 @@
 #include "failing.h"
 #include "lcg.h"
 #include "model/model.h"
+#include "as_strings.h"
 
 enum { BATCH = 4, LENGTH = 6, DIM = 8, CLASSES = 3, HIDDEN = BATCH * LENGTH * DIM };
 static const int32_t lengths[BATCH] = { 6, 3, 1, 4 };
@@ -323,17 +324,17 @@ static void only_class(void **state)
     o.classes = 1;
     qkv_model *m = word_model(&o);
     static const char *const two[] = { "w1 w2 w3", "w4" };
-    qkv_matrix found = { 0 };
-    assert_int_equal(qkv_classify(m, &(qkv_texts){ .texts = two, .n = 2 }, NULL, &found), QKV_OK);
-    assert_int_equal(found.width, 1);
+    qkv_matrix *found = NULL;
+    assert_int_equal(qkv_classify(m, as_strings(two, NULL, 2), 2, NULL, &found), QKV_OK);
+    assert_int_equal(found->width, 1);
     const int32_t ids[] = { START, word_id(m, "w1"), word_id(m, "w2"), word_id(m, "w3"), END };
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .inference = 1 });
     const qkv__transformer *x = qkv__model_transformer(m);
     float logit = qkv_tensor_item(
         qkv__transformer_classify(x, qkv__transformer_encode(x, t, &(qkv_tokens){ .ids = ids, .rows = 1, .length = 5 }), NULL));
-    assert_true(found.data[0] == logit && found.data[0] != found.data[1] && logit != 1);
+    assert_true(found->data[0] == logit && found->data[0] != found->data[1] && logit != 1);
     qkv_tape_free(t);
-    qkv_matrix_free(&found);
+    qkv_free(found);
     qkv_model_free(m);
 }
 
@@ -443,8 +444,8 @@ static void learning_and_using_read_alike(void **state)
     qkv_model *m = word_model(&reader);
     learned l;
     add_texts(&l, m, TEXTS, texts, of_texts);
-    qkv_matrix found = { 0 };
-    assert_int_equal(qkv_classify(m, &(qkv_texts){ .texts = texts, .n = TEXTS }, NULL, &found), QKV_OK);
+    qkv_matrix *found = NULL;
+    assert_int_equal(qkv_classify(m, as_strings(texts, NULL, TEXTS), TEXTS, NULL, &found), QKV_OK);
     for (int r = 0; r < TEXTS; r++) {
         float p[CLASSES];
         const int32_t *row = l.batch.source + r * l.batch.source_length;
@@ -452,7 +453,7 @@ static void learning_and_using_read_alike(void **state)
         assert_int_equal(row[l.batch.source_lengths[r] - 1], END);
         assert_int_equal(l.batch.labels[r * l.batch.target_length], of_texts[r]);
         probabilities_of(m, row, l.batch.source_lengths[r], p);
-        assert_memory_equal(p, found.data + r * CLASSES, sizeof p);
+        assert_memory_equal(p, found->data + r * CLASSES, sizeof p);
     }
     assert_int_equal(l.batch.source[3 * l.batch.source_length + 3], UNKNOWN);
     free_learned(&l);
@@ -469,7 +470,7 @@ static void learning_and_using_read_alike(void **state)
     assert_int_equal(l.batch.source_length, 6);
     assert_memory_equal(l.batch.source, wanted, sizeof wanted);
     free_learned(&l);
-    qkv_matrix_free(&found);
+    qkv_free(found);
     qkv_model_free(m);
 }
 
@@ -487,29 +488,29 @@ static void one_by_one_and_together(void **state)
         many[i] = room[i];
     }
     qkv_model *m = word_model(&reader);
-    qkv_matrix all = { 0 }, one = { 0 };
+    qkv_matrix *all = NULL, *one = NULL;
     for (int windows = 0; windows < 2; windows++) {
         const qkv_encoder_opts opts = { .max_length = windows ? 8 : 0, .windows = windows };
         qkv_set_num_threads(1);
-        assert_int_equal(qkv_classify(m, &(qkv_texts){ .texts = many, .n = MANY }, &opts, &all), QKV_OK);
-        assert_int_equal(all.n, MANY);
-        assert_int_equal(all.width, CLASSES);
+        assert_int_equal(qkv_classify(m, as_strings(many, NULL, MANY), MANY, &opts, &all), QKV_OK);
+        assert_int_equal(all->rows, MANY);
+        assert_int_equal(all->width, CLASSES);
         for (int threads = 2; threads <= 4; threads += 2) {
             qkv_set_num_threads(threads);
-            assert_int_equal(qkv_classify(m, &(qkv_texts){ .texts = many, .n = MANY }, &opts, &one), QKV_OK);
-            assert_memory_equal(all.data, one.data, sizeof(float) * MANY * CLASSES);
+            assert_int_equal(qkv_classify(m, as_strings(many, NULL, MANY), MANY, &opts, &one), QKV_OK);
+            assert_memory_equal(all->data, one->data, sizeof(float) * MANY * CLASSES);
         }
         for (int i = 0; i < MANY; i++) {
             double sum = 0;
-            assert_int_equal(qkv_classify(m, &(qkv_texts){ .texts = many + i, .n = 1 }, &opts, &one), QKV_OK);
-            assert_memory_equal(all.data + i * CLASSES, one.data, sizeof(float) * CLASSES);
-            for (int k = 0; k < CLASSES; k++) sum += (double)one.data[k];
+            assert_int_equal(qkv_classify(m, as_strings(many + i, NULL, 1), 1, &opts, &one), QKV_OK);
+            assert_memory_equal(all->data + i * CLASSES, one->data, sizeof(float) * CLASSES);
+            for (int k = 0; k < CLASSES; k++) sum += (double)one->data[k];
             assert_true(fabs(sum - 1) < 1e-6);
         }
         qkv_set_num_threads(0);
     }
-    qkv_matrix_free(&all);
-    qkv_matrix_free(&one);
+    qkv_free(all);
+    qkv_free(one);
     qkv_model_free(m);
 }
 
@@ -529,21 +530,21 @@ static void the_first_batch_that_fails(void **state)
     many[64] = "w19 w1";
     many[137] = "w1 w2 w3 w4 w5 w6 w7 w8 w9 w10 w19";
     qkv_model *m = word_model(&reader);
-    qkv_matrix found = { 0 };
+    qkv_matrix *found = NULL;
     qkv_params *p = qkv_model_params(m);
     qkv_tensor *table = qkv_params_find(p, "embed.weight");
     assert_non_null(table);
     qkv_tensor_data_mut(table)[word_id(m, "w19") * 16] = NAN;
     for (int threads = 1; threads <= 4; threads++) {
         qkv_set_num_threads(threads);
-        assert_int_equal(qkv_classify(m, &(qkv_texts){ .texts = many, .n = MANY }, NULL, &found), QKV_NUMERIC);
-        assert_int_equal(found.n, 0);
+        assert_int_equal(qkv_classify(m, as_strings(many, NULL, MANY), MANY, NULL, &found), QKV_NUMERIC);
+        assert_int_equal(found->rows, 0);
         if (threads == 1) strcpy(told, qkv_error());
         assert_string_equal(qkv_error(), told);
     }
     assert_string_equal(told, "text 64: the result is not finite");
     qkv_set_num_threads(0);
-    qkv_matrix_free(&found);
+    qkv_free(found);
     qkv_model_free(m);
 }
 
@@ -559,30 +560,30 @@ static void windows_and_cuts(void **state)
                                   { START, w[6], w[7], END } };
     float p[3][CLASSES];
     for (int i = 0; i < 3; i++) probabilities_of(m, parts[i], i < 2 ? 5 : 4, p[i]);
-    qkv_matrix found = { 0 };
+    qkv_matrix *found = NULL;
     qkv_encoder_opts opts = { .max_length = 4 };
-    assert_int_equal(qkv_classify(m, &(qkv_texts){ .texts = two, .n = 2 }, &opts, &found), QKV_OK);
-    assert_int_equal(found.cut, 1);
-    assert_memory_equal(found.data, p[0], sizeof p[0]);
-    assert_memory_equal(found.data + CLASSES, p[0], sizeof p[0]);
+    assert_int_equal(qkv_classify(m, as_strings(two, NULL, 2), 2, &opts, &found), QKV_OK);
+    assert_int_equal(found->truncated, 1);
+    assert_memory_equal(found->data, p[0], sizeof p[0]);
+    assert_memory_equal(found->data + CLASSES, p[0], sizeof p[0]);
     opts.windows = 1;
-    assert_int_equal(qkv_classify(m, &(qkv_texts){ .texts = two, .n = 2 }, &opts, &found), QKV_OK);
-    assert_int_equal(found.cut, 1);
+    assert_int_equal(qkv_classify(m, as_strings(two, NULL, 2), 2, &opts, &found), QKV_OK);
+    assert_int_equal(found->truncated, 1);
     for (int k = 0; k < CLASSES; k++) {
         double mean = ((double)p[0][k] + (double)p[1][k] + (double)p[2][k]) / 3;
-        assert_true(fabs((double)found.data[k] - mean) < 1e-6);
+        assert_true(fabs((double)found->data[k] - mean) < 1e-6);
         assert_true(fabs(mean - (double)p[0][k]) > 1e-4); /* or this would show nothing */
     }
-    assert_memory_equal(found.data + CLASSES, p[0], sizeof p[0]);
-    qkv_matrix_free(&found);
+    assert_memory_equal(found->data + CLASSES, p[0], sizeof p[0]);
+    qkv_free(found), found = NULL;
     qkv_model_free(m);
     qkv_config learned_positions = reader; /* which end somewhere */
     learned_positions.positions = QKV_POSITION_LEARNED, learned_positions.max_positions = 5;
     m = word_model(&learned_positions);
     for (int i = 0; i < 3; i++) probabilities_of(m, parts[i], i < 2 ? 5 : 4, p[i]);
-    assert_int_equal(qkv_classify(m, &(qkv_texts){ .texts = two, .n = 2 }, NULL, &found), QKV_OK);
-    assert_memory_equal(found.data, p[0], sizeof p[0]);
-    qkv_matrix_free(&found);
+    assert_int_equal(qkv_classify(m, as_strings(two, NULL, 2), 2, NULL, &found), QKV_OK);
+    assert_memory_equal(found->data, p[0], sizeof p[0]);
+    qkv_free(found);
     qkv_model_free(m);
 }
 
@@ -591,32 +592,33 @@ static void texts_of_all_kinds(void **state)
     (void)state;
     qkv_model *m = word_model(&reader);
     const int32_t w1 = word_id(m, "w1"), w2 = word_id(m, "w2");
-    qkv_matrix found = { 0 };
+    qkv_matrix *found = NULL;
     float p[CLASSES];
     const char *const kinds[] = { "", " \t ", "w1 \xff\xfe w2", "w1 w2 w1", "w1" };
     const size_t sizes[] = { 0, 3, 8, 5, 2 };
-    assert_int_equal(qkv_classify(m, &(qkv_texts){ .texts = kinds, .lengths = sizes, .n = 5 }, NULL, &found), QKV_OK);
-    assert_int_equal(found.cut, 0);
+    assert_int_equal(qkv_classify(m, as_strings(kinds, sizes, 5), 5, NULL, &found), QKV_OK);
+    assert_int_equal(found->truncated, 0);
     probabilities_of(m, (int32_t[]){ START, END }, 2, p);
-    assert_memory_equal(found.data, p, sizeof p);
-    assert_memory_equal(found.data + CLASSES, p, sizeof p);
+    assert_memory_equal(found->data, p, sizeof p);
+    assert_memory_equal(found->data + CLASSES, p, sizeof p);
     probabilities_of(m, (int32_t[]){ START, w1, UNKNOWN, w2, END }, 5, p);
-    assert_memory_equal(found.data + 2 * CLASSES, p, sizeof p);
+    assert_memory_equal(found->data + 2 * CLASSES, p, sizeof p);
     probabilities_of(m, (int32_t[]){ START, w1, w2, END }, 4, p); /* as long as its length says */
-    assert_memory_equal(found.data + 3 * CLASSES, p, sizeof p);
+    assert_memory_equal(found->data + 3 * CLASSES, p, sizeof p);
     const char *const seconds[] = { "w2", NULL, "w2 w1", "", "w2" };
     const size_t second_sizes[] = { 2, 0, 2, 0, 2 };
-    const qkv_texts pairs = { .texts = kinds, .pairs = seconds, .lengths = sizes, .pair_lengths = second_sizes, .n = 5 };
-    assert_int_equal(qkv_classify(m, &pairs, NULL, &found), QKV_OK);
+    assert_int_equal(qkv_classify(m, as_strings(kinds, sizes, 5), 5,
+                                  &(qkv_encoder_opts){ .pairs = as_strings(seconds, second_sizes, 5) }, &found),
+                     QKV_OK);
     probabilities_of(m, (int32_t[]){ START, w1, END, w2, END }, 5, p);
-    assert_memory_equal(found.data + 4 * CLASSES, p, sizeof p);
+    assert_memory_equal(found->data + 4 * CLASSES, p, sizeof p);
     probabilities_of(m, (int32_t[]){ START, w1, UNKNOWN, w2, END, w2, END }, 7, p);
-    assert_memory_equal(found.data + 2 * CLASSES, p, sizeof p);
+    assert_memory_equal(found->data + 2 * CLASSES, p, sizeof p);
     probabilities_of(m, (int32_t[]){ START, w1, w2, END, END }, 5, p);
-    assert_memory_equal(found.data + 3 * CLASSES, p, sizeof p);
-    assert_int_equal(qkv_classify(m, &(qkv_texts){ .n = 0 }, NULL, &found), QKV_OK);
-    assert_int_equal(found.n, 0);
-    qkv_matrix_free(&found);
+    assert_memory_equal(found->data + 3 * CLASSES, p, sizeof p);
+    assert_int_equal(qkv_classify(m, NULL, 0, NULL, &found), QKV_OK);
+    assert_int_equal(found->rows, 0);
+    qkv_free(found);
     qkv_model_free(m);
 }
 
@@ -628,27 +630,29 @@ static void classify_refuses(void **state)
     qkv_model *m = word_model(&reader), *encoder = word_model(&o), *ids = qkv_model_new(&reader, 1);
     o.decoder_layers = 1, o.encoder_layers = 0;
     qkv_model *decoder = word_model(&o);
-    const qkv_texts one = { .texts = texts, .n = 1 };
-    qkv_matrix found = { 0 };
-    assert_int_equal(qkv_classify(NULL, &one, NULL, &found), QKV_USAGE);
-    assert_int_equal(qkv_classify(encoder, &one, NULL, &found), QKV_USAGE);
+    qkv_matrix *found = NULL;
+    assert_int_equal(qkv_classify(NULL, as_strings(texts, NULL, 1), 1, NULL, &found), QKV_USAGE);
+    assert_int_equal(qkv_classify(encoder, as_strings(texts, NULL, 1), 1, NULL, &found), QKV_USAGE);
     assert_non_null(strstr(qkv_error(), "no classifier"));
-    assert_int_equal(qkv_classify(ids, &one, NULL, &found), QKV_USAGE);
+    assert_int_equal(qkv_classify(ids, as_strings(texts, NULL, 1), 1, NULL, &found), QKV_USAGE);
     assert_non_null(strstr(qkv_error(), "no tokenizer"));
-    assert_int_equal(qkv_embed(decoder, &one, NULL, &found), QKV_UNSUPPORTED);
+    assert_int_equal(qkv_embed(decoder, as_strings(texts, NULL, 1), 1, NULL, &found), QKV_UNSUPPORTED);
     assert_non_null(strstr(qkv_error(), "no head for \"embed\": it can generate"));
-    assert_int_equal(qkv_embed(NULL, &one, NULL, &found), QKV_USAGE);
-    assert_int_equal(qkv_embed(encoder, &one, &(qkv_embed_opts){ .pooling = QKV_POOLING_ATTENTION }, &found), QKV_USAGE);
-    assert_int_equal(qkv_classify(m, NULL, NULL, &found), QKV_USAGE);
-    assert_int_equal(qkv_classify(m, &one, NULL, NULL), QKV_USAGE);
-    assert_int_equal(qkv_classify(m, &(qkv_texts){ .texts = texts, .n = -1 }, NULL, &found), QKV_USAGE);
-    assert_int_equal(qkv_classify(m, &(qkv_texts){ .texts = (const char *[]){ NULL }, .n = 1 }, NULL, &found), QKV_USAGE);
-    assert_int_equal(qkv_classify(m, &one, &(qkv_encoder_opts){ .max_length = -1 }, &found), QKV_USAGE);
-    assert_int_equal(found.n, 0);
-    qkv_tensor_data_mut(qkv_params_find(qkv_model_params(m), "classifier.bias"))[1] = NAN;
-    assert_int_equal(qkv_classify(m, &one, NULL, &found), QKV_NUMERIC);
-    assert_int_equal(found.n, 0);
-    qkv_matrix_free(&found);
+    assert_int_equal(qkv_embed(NULL, as_strings(texts, NULL, 1), 1, NULL, &found), QKV_USAGE);
+    assert_int_equal(
+        qkv_embed(encoder, as_strings(texts, NULL, 1), 1, &(qkv_embed_opts){ .pooling = QKV_POOLING_ATTENTION }, &found),
+        QKV_USAGE);
+    assert_int_equal(qkv_classify(m, NULL, 1, NULL, &found), QKV_USAGE);
+    assert_int_equal(qkv_classify(m, as_strings(texts, NULL, 1), 1, NULL, NULL), QKV_USAGE);
+    assert_int_equal(qkv_classify(m, as_strings(texts, NULL, 1), -1, NULL, &found), QKV_USAGE);
+    assert_int_equal(qkv_classify(m, &(qkv_str){ NULL, 1 }, 1, NULL, &found), QKV_USAGE);
+    assert_int_equal(qkv_classify(m, as_strings(texts, NULL, 1), 1, &(qkv_encoder_opts){ .max_length = -1 }, &found),
+                     QKV_USAGE);
+    assert_int_equal(found->rows, 0);
+    qkv__tensor_data(qkv_params_find(qkv_model_params(m), "classifier.bias"))[1] = NAN;
+    assert_int_equal(qkv_classify(m, as_strings(texts, NULL, 1), 1, NULL, &found), QKV_NUMERIC);
+    assert_int_equal(found->rows, 0);
+    qkv_free(found);
     qkv_model_free(m);
     qkv_model_free(encoder);
     qkv_model_free(decoder);
@@ -666,32 +670,32 @@ static void vectors(void **state)
         qkv_model *m = word_model(translates ? &translator : &reader);
         const int32_t w1 = word_id(m, "w1"), w2 = word_id(m, "w2");
         const int32_t ids[] = { START, w1, w2, END }; /* of a translator without the start */
-        qkv_matrix raw = { 0 }, normal = { 0 };
+        qkv_matrix *raw = NULL, *normal = NULL;
         for (qkv_pooling how = QKV_POOLING_MEAN; how <= (translates ? QKV_POOLING_LAST : QKV_POOLING_ATTENTION); how++) {
             const char *const both[] = { "w3 w4 w5 w6 w7", "w1 w2" };
             qkv_embed_opts o = { .pooling = how };
-            assert_int_equal(qkv_embed(m, &(qkv_texts){ .texts = both, .n = 2 }, &o, &raw), QKV_OK);
-            o.normalized = 1;
-            assert_int_equal(qkv_embed(m, &(qkv_texts){ .texts = both, .n = 2 }, &o, &normal), QKV_OK);
-            assert_int_equal(raw.width, 16);
+            assert_int_equal(qkv_embed(m, as_strings(both, NULL, 2), 2, &o, &raw), QKV_OK);
+            o.normalize = 1;
+            assert_int_equal(qkv_embed(m, as_strings(both, NULL, 2), 2, &o, &normal), QKV_OK);
+            assert_int_equal(raw->width, 16);
             qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .inference = 1 });
             const qkv__transformer *x = qkv__model_transformer(m);
             qkv_tensor *hidden = qkv__transformer_encode(
                 x, t, &(qkv_tokens){ .ids = ids + translates, .rows = 1, .length = 4 - translates });
             const qkv_tensor *wanted = qkv__transformer_pool(x, hidden, NULL, how);
-            assert_memory_equal(raw.data + 16, qkv_tensor_data(wanted), sizeof(float) * 16);
+            assert_memory_equal(raw->data + 16, qkv_tensor_data(wanted), sizeof(float) * 16);
             qkv_tape_free(t);
             for (int i = 0; i < 2; i++) {
                 double length = 0, unit = 0;
-                for (int d = 0; d < 16; d++) length += pow((double)raw.data[i * 16 + d], 2);
-                for (int d = 0; d < 16; d++) unit += pow((double)normal.data[i * 16 + d], 2);
+                for (int d = 0; d < 16; d++) length += pow((double)raw->data[i * 16 + d], 2);
+                for (int d = 0; d < 16; d++) unit += pow((double)normal->data[i * 16 + d], 2);
                 assert_true(fabs(unit - 1) < 1e-6);
                 for (int d = 0; d < 16; d++)
-                    assert_true(fabs((double)raw.data[i * 16 + d] / sqrt(length) - (double)normal.data[i * 16 + d]) < 1e-6);
+                    assert_true(fabs((double)raw->data[i * 16 + d] / sqrt(length) - (double)normal->data[i * 16 + d]) < 1e-6);
             }
         }
-        qkv_matrix_free(&raw);
-        qkv_matrix_free(&normal);
+        qkv_free(raw);
+        qkv_free(normal);
         qkv_model_free(m);
     }
 }
@@ -702,11 +706,11 @@ static void a_vector_of_zeros_stays(void **state)
     qkv_model *m = word_model(&reader);
     qkv_params *p = qkv_model_params(m);
     memset(qkv__params_data(p), 0, sizeof(float) * (size_t)qkv__params_block(p));
-    qkv_matrix found = { 0 };
-    const qkv_embed_opts o = { .normalized = 1 };
-    assert_int_equal(qkv_embed(m, &(qkv_texts){ .texts = texts, .n = 1 }, &o, &found), QKV_OK);
-    for (int d = 0; d < 16; d++) assert_true(found.data[d] == 0);
-    qkv_matrix_free(&found);
+    qkv_matrix *found = NULL;
+    const qkv_embed_opts o = { .normalize = 1 };
+    assert_int_equal(qkv_embed(m, as_strings(texts, NULL, 1), 1, &o, &found), QKV_OK);
+    for (int d = 0; d < 16; d++) assert_true(found->data[d] == 0);
+    qkv_free(found);
     qkv_model_free(m);
 }
 
@@ -718,7 +722,7 @@ static void many_texts(void **state)
     static char words[MANY][32];
     const char *all[MANY];
     qkv_model *m = word_model(&reader);
-    qkv_matrix together = { 0 }, alone = { 0 };
+    qkv_matrix *together = NULL, *alone = NULL;
     const qkv_encoder_opts windows = { .max_length = 4, .windows = 1 };
     for (int i = 0; i < MANY; i++) {
         int n = snprintf(words[i], sizeof *words, "w%d", i % 7 + 1);
@@ -727,19 +731,20 @@ static void many_texts(void **state)
     }
     for (int threads = 1; threads <= 4; threads += 3) {
         qkv_set_num_threads(threads);
-        assert_int_equal(qkv_classify(m, &(qkv_texts){ .texts = all, .n = MANY }, &windows, &together), QKV_OK);
+        assert_int_equal(qkv_classify(m, as_strings(all, NULL, MANY), MANY, &windows, &together), QKV_OK);
         for (int i = 0; i < MANY; i++) {
-            assert_int_equal(qkv_classify(m, &(qkv_texts){ .texts = all + i, .n = 1 }, &windows, &alone), QKV_OK);
-            assert_memory_equal(together.data + i * CLASSES, alone.data, sizeof(float) * CLASSES);
+            assert_int_equal(qkv_classify(m, as_strings(all + i, NULL, 1), 1, &windows, &alone), QKV_OK);
+            assert_memory_equal(together->data + i * CLASSES, alone->data, sizeof(float) * CLASSES);
         }
     }
-    all[290] = all[140] = NULL;
-    assert_int_equal(qkv_classify(m, &(qkv_texts){ .texts = all, .n = MANY }, NULL, &together), QKV_USAGE);
+    qkv_str missing[MANY];
+    for (int i = 0; i < MANY; i++) missing[i] = i == 140 || i == 290 ? (qkv_str){ NULL, 1 } : qkv_cstr(all[i]);
+    assert_int_equal(qkv_classify(m, missing, MANY, NULL, &together), QKV_USAGE);
     assert_non_null(strstr(qkv_error(), "text 140 is NULL"));
-    assert_int_equal(together.n, 0);
+    assert_int_equal(together->rows, 0);
     qkv_set_num_threads(0);
-    qkv_matrix_free(&together);
-    qkv_matrix_free(&alone);
+    qkv_free(together);
+    qkv_free(alone);
     qkv_model_free(m);
 }
 
@@ -772,9 +777,8 @@ static void labels_come_back(void **state)
 {
     (void)state;
     qkv_model *m = word_model(&reader);
-    qkv_matrix before = { 0 }, after = { 0 };
-    const qkv_texts all = { .texts = texts, .n = TEXTS };
-    assert_int_equal(qkv_classify(m, &all, NULL, &before), QKV_OK);
+    qkv_matrix *before = NULL, *after = NULL;
+    assert_int_equal(qkv_classify(m, as_strings(texts, NULL, TEXTS), TEXTS, NULL, &before), QKV_OK);
     assert_int_equal(qkv_model_save(m, folder, NULL), QKV_OK);
     qkv_model_free(m);
     assert_non_null(m = qkv_model_load(folder, NULL));
@@ -785,10 +789,10 @@ static void labels_come_back(void **state)
     assert_null(qkv_model_label(m, CLASSES));
     assert_null(qkv_model_label(m, -1));
     assert_null(qkv_model_label(NULL, 0));
-    assert_int_equal(qkv_classify(m, &all, NULL, &after), QKV_OK);
-    assert_memory_equal(before.data, after.data, sizeof(float) * TEXTS * CLASSES);
-    qkv_matrix_free(&before);
-    qkv_matrix_free(&after);
+    assert_int_equal(qkv_classify(m, as_strings(texts, NULL, TEXTS), TEXTS, NULL, &after), QKV_OK);
+    assert_memory_equal(before->data, after->data, sizeof(float) * TEXTS * CLASSES);
+    qkv_free(before);
+    qkv_free(after);
     qkv_model_free(m);
 }
 
@@ -926,16 +930,15 @@ static void confusions_are_counted(void **state)
     static const char *const of[] = { "good", "bad", "good", "gr\xc3\xbc\xc3\x9f", "bad" };
     int64_t wanted[CLASSES * CLASSES] = { 0 };
     qkv_model *m = word_model(&reader);
-    qkv_matrix found = { 0 };
+    qkv_matrix *found = NULL;
     qkv_confusion c = { 0 };
     char file[1024] = "";
     for (int i = 0; i < TEXTS; i++) {
         sprintf(file + strlen(file), "%s\t%s\n%s", of[i], texts[i], i == 1 ? "bad\t \n" : "");
-        const qkv_texts one = { .texts = &texts[i], .n = 1 };
-        assert_int_equal(qkv_classify(m, &one, NULL, &found), QKV_OK);
+        assert_int_equal(qkv_classify(m, as_strings(&texts[i], NULL, 1), 1, NULL, &found), QKV_OK);
         int is = !strcmp(of[i], names[0]) ? 0 : !strcmp(of[i], names[1]) ? 1 : 2, said = 0;
         for (int k = 1; k < CLASSES; k++)
-            if (found.data[k] > found.data[said]) said = k;
+            if (found->data[k] > found->data[said]) said = k;
         wanted[is * CLASSES + said]++;
     }
     const char *path = labelled_file(file);
@@ -951,7 +954,7 @@ static void confusions_are_counted(void **state)
     assert_int_equal(qkv_classify_labelled(m, path, &cut, &c), QKV_OK);
     assert_true(c.cut > 0 && c.texts == TEXTS);
     qkv_confusion_free(&c);
-    qkv_matrix_free(&found);
+    qkv_free(found);
     qkv_model_free(m);
     unlink(path);
 }
@@ -1026,12 +1029,12 @@ static qkv_status all_of_it(void)
 {
     qkv_model *m = word_model(&reader);
     qkv_dataset *p = m ? qkv_dataset_new() : NULL;
-    qkv_matrix found = { 0 };
+    qkv_matrix *found = NULL;
     const qkv_encoder_opts windows = { .max_length = 4, .windows = 1 };
-    const qkv_texts all = { .texts = (const char *[]){ "w1 w2 w3 w4 w5", "w1 \xff", "" }, .n = 3 };
+    const qkv_str *all = as_strings((const char *[]){ "w1 w2 w3 w4 w5", "w1 \xff", "" }, NULL, 3);
     qkv_status status = p ? QKV_OK : qkv_error_status();
-    if (!status) status = qkv_classify(m, &all, &windows, &found);
-    if (!status) status = qkv_embed(m, &all, NULL, &found);
+    if (!status) status = qkv_classify(m, all, 3, &windows, &found);
+    if (!status) status = qkv_embed(m, all, 3, NULL, &found);
     if (!status) status = count_labelled(m);
     if (!status)
         status = qkv_dataset_add(
@@ -1043,7 +1046,7 @@ static qkv_status all_of_it(void)
     qkv_model *copy = status ? NULL : qkv_model_load(folder, NULL);
     if (!status && !copy) status = qkv_error_status();
     qkv_model_free(copy);
-    qkv_matrix_free(&found);
+    qkv_free(found);
     qkv_dataset_free(p);
     qkv_model_free(m);
     return status;
@@ -1059,7 +1062,7 @@ static void nearest_by_hand(void **state)
 {
     (void)state;
     float data[] = { 1, 0, 0, 1, .6F, .8F, 1, 0 }, query[] = { 1, 0 };
-    const qkv_matrix vectors = { .data = data, .n = 4, .width = 2 };
+    const qkv_matrix vectors = { .data = data, .rows = 4, .width = 2 };
     qkv_neighbour near[6];
     static const int64_t wanted[] = { 0, 3, 2, 1, -1, -1 }; /* of equals the smaller index; then there are no more */
     assert_int_equal(qkv_nearest(&vectors, query, 6, near), QKV_OK);

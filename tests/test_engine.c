@@ -2,6 +2,7 @@
 #include "engine/engine.h"
 #include "json_values.h"
 #include "serve_models.h"
+#include "as_strings.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -62,17 +63,17 @@ static const char *word(const qkv__json_value *o, const char *name)
 }
 
 /* A request about a text whose translation comes to its end by itself, and that translation. */
-static const qkv__json_value *ask_of_ended(const char *start, int beam, qkv_translations *found)
+static const qkv__json_value *ask_of_ended(const char *start, int beam, qkv_translations **found)
 {
     static const char *const texts[] = { "I love you",   "the cat sat", "the mat",     "you",
                                          "猫坐在垫子上", "dog",         "cat and dog", "我" };
     char request[128];
     for (size_t i = 0, n = sizeof texts / sizeof *texts; i < 12 * n; i++) {
-        const qkv_translate_opts opts = { .beam = beam };
+        const qkv_translate_opts opts = { .beam_size = beam };
         if (i && i % n == 0) scale_end(i == 6 * n ? -0.1f : 1.5f); /* larger, and then the other way */
-        assert_int_equal(QKV_OK, qkv_translate(made[MODEL_PAIR], &texts[i % n], NULL, 1, &opts, found));
+        assert_int_equal(QKV_OK, qkv_translate(made[MODEL_PAIR], as_strings(&texts[i % n], NULL, 1), 1, &opts, found));
         snprintf(request, sizeof request, "{%s,\"text\":\"%s\",\"beam\":%d}", start, texts[i % n], beam);
-        if (!found->best->is_cut && found->best->n_ids) return ask(MODEL_PAIR, request);
+        if (!(*found)->best->truncated && (*found)->best->n_ids) return ask(MODEL_PAIR, request);
     }
     fail_msg("no translation of these ends");
     return NULL;
@@ -101,7 +102,7 @@ static void examples_begin_with_the_example(void **state)
 static void the_tree_leads_to_the_translations(void **state)
 {
     (void)state;
-    qkv_translations found = { 0 };
+    qkv_translations *found = NULL;
     const qkv__json_value *a = ask_of_ended("\"do\":\"beam\"", 3, &found);
     const qkv__json_value *nodes = qkv__json_get(a, "nodes"), *best = qkv__json_at(qkv__json_get(a, "translations"), 0),
                           *end = NULL;
@@ -120,8 +121,8 @@ static void the_tree_leads_to_the_translations(void **state)
         assert_true(number(end, "step") == (double)(i + 1));
     }
     assert_true(number(end, "parent") == 0);
-    assert_string_equal(found.best->text, word(best, "text"));
-    qkv_translations_free(&found);
+    assert_string_equal(found->best->text.data, word(best, "text"));
+    qkv_free(found);
     json_free(a);
 }
 
@@ -163,13 +164,13 @@ static void surprise_adds_up_to_the_translation(void **state)
 {
     (void)state;
     double bits = 0;
-    qkv_translations found = { 0 };
+    qkv_translations *found = NULL;
     const qkv__json_value *a = ask_of_ended("\"do\":\"surprise\"", 4, &found);
     const qkv__json_value *tokens = qkv__json_get(a, "tokens");
     for (size_t i = 0; i < qkv__json_size(tokens); i++) bits += number(qkv__json_at(tokens, i), "bits");
-    assert_int_equal(found.best->n_ids + 1, qkv__json_size(tokens));
-    assert_true(fabs(bits * log(2.0) + found.best->log_p) < 1e-4);
-    qkv_translations_free(&found);
+    assert_int_equal(found->best->n_ids + 1, qkv__json_size(tokens));
+    assert_true(fabs(bits * log(2.0) + found->best->log_p) < 1e-4);
+    qkv_free(found);
     json_free(a);
 }
 

@@ -618,7 +618,7 @@ static void generation_that_files_ask_for(void **state)
     qkv_model *m = load(folder);
     qkv_generate_opts o = QKV_OPTS(qkv_generate_opts);
     assert_int_equal(qkv_sampling_defaults(m, &o), QKV_OK);
-    assert_true(o.temperature == 0 && o.top_p == 0 && o.min_p == 0.25f && o.no_repeat == 3 && o.repetition_penalty == 0);
+    assert_true(o.temperature == 0 && o.top_p == 0 && o.min_p == 0.25f && o.no_repeat_ngram == 3 && o.repetition_penalty == 0);
     qkv_model_free(m);
     set_key("generation_config.json", "do_sample", "true");
     m = load(folder);

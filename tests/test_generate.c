@@ -68,10 +68,10 @@ static qkv_model *make_model_of(qkv_token_kind kind, qkv_position_kind positions
 
 static qkv_model *make_model(qkv_position_kind positions) { return make_model_of(QKV_TOKEN_BPE, positions, 0); }
 
-static void generate(const qkv_model *m, qkv_generate_opts o, qkv_generated *g)
+static void generate(const qkv_model *m, qkv_generate_opts o, qkv_generated **g)
 {
-    assert_int_equal(qkv_generate(m, prompt, strlen(prompt), &o, NULL, NULL, g), QKV_OK);
-    assert_int_equal(g->text.data[g->text.length], 0);
+    assert_int_equal(qkv_generate(m, qkv_cstr(prompt), &o, g), QKV_OK);
+    assert_int_equal((*g)->text.data[(*g)->text.length], 0);
 }
 
 static void same(const qkv_generated *a, const qkv_generated *b)
@@ -93,7 +93,7 @@ static const float *whole_forward(const qkv_model *m, qkv_tape *t, const qkv_gen
     int32_t ids[ROOM] = { START };
     int64_t length = 1 + g->n_prompt + n;
     assert_true(length <= ROOM);
-    if (g->n_prompt) memcpy(ids + 1, g->prompt.ids, sizeof *ids * (size_t)g->n_prompt);
+    if (g->n_prompt) memcpy(ids + 1, g->prompt_ids, sizeof *ids * (size_t)g->n_prompt);
     if (n) memcpy(ids + 1 + g->n_prompt, g->ids, sizeof *ids * (size_t)n);
     qkv_tape_reset(t);
     qkv_tensor *logits = qkv__transformer_logits(
@@ -123,7 +123,7 @@ static void greedy_is_the_largest_of_whole_forwards(void **state)
 {
     (void)state;
     static const qkv_position_kind kinds[] = { QKV_POSITION_SINUSOID, QKV_POSITION_ROTARY, QKV_POSITION_LEARNED };
-    qkv_generated g = { 0 };
+    qkv_generated *g = NULL;
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .inference = 1 });
     for (int k = 0; k < 4; k++) {
         int spare = k == 3 ? 500 : 0; /* the likeliest ids then have no token */
@@ -131,36 +131,36 @@ static void greedy_is_the_largest_of_whole_forwards(void **state)
         int32_t known = qkv_tokenizer_vocab_size(qkv_model_tokenizer(m, QKV_SIDE_SOURCE)), n = known + spare;
         int skipped = 0;
         generate(m, (qkv_generate_opts){ .max_tokens = 15 }, &g);
-        assert_true(g.n > 5);
-        for (int64_t i = 0; i < g.n; i++) {
-            const float *logits = whole_forward(m, t, &g, i);
-            assert_int_equal(g.ids[i], largest(logits, n, known));
-            skipped += largest(logits, n, n) != g.ids[i];
-            assert_true(fabs(g.log_p[i] - log_softmax(logits, n, g.ids[i])) < 1e-12); /* floats differ by 1e-8 at least */
+        assert_true(g->n > 5);
+        for (int64_t i = 0; i < g->n; i++) {
+            const float *logits = whole_forward(m, t, g, i);
+            assert_int_equal(g->ids[i], largest(logits, n, known));
+            skipped += largest(logits, n, n) != g->ids[i];
+            assert_true(fabs(g->log_p[i] - log_softmax(logits, n, g->ids[i])) < 1e-12); /* floats differ by 1e-8 at least */
         }
-        if (g.finish == QKV_FINISH_END) assert_int_equal(largest(whole_forward(m, t, &g, g.n), n, known), END);
+        if (g->finish == QKV_FINISH_END) assert_int_equal(largest(whole_forward(m, t, g, g->n), n, known), END);
         assert_true(!spare || skipped);
         qkv_model_free(m);
     }
     qkv_tape_free(t);
-    qkv_generated_free(&g);
+    qkv_free(g);
 }
 
 /* Filters and temperature change what comes, not the log-probabilities told. */
 static void log_p_is_the_models_own(void **state)
 {
     (void)state;
-    qkv_generated g = { 0 };
+    qkv_generated *g = NULL;
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .inference = 1 });
     qkv_model *m = make_model(QKV_POSITION_ROTARY);
     int32_t known = qkv_tokenizer_vocab_size(qkv_model_tokenizer(m, QKV_SIDE_SOURCE));
     generate(m, (qkv_generate_opts){ .max_tokens = 30, .temperature = 1.5f, .top_k = 40, .repetition_penalty = 1.3f }, &g);
-    assert_true(g.n > 5);
-    for (int64_t i = 0; i < g.n; i++)
-        assert_true(fabs(g.log_p[i] - log_softmax(whole_forward(m, t, &g, i), known, g.ids[i])) < 1e-12);
+    assert_true(g->n > 5);
+    for (int64_t i = 0; i < g->n; i++)
+        assert_true(fabs(g->log_p[i] - log_softmax(whole_forward(m, t, g, i), known, g->ids[i])) < 1e-12);
     qkv_model_free(m);
     qkv_tape_free(t);
-    qkv_generated_free(&g);
+    qkv_free(g);
 }
 
 /* ---- seeds, samples, threads ---- */
@@ -169,18 +169,18 @@ static void same_on_any_threads(void **state)
 {
     (void)state;
     qkv_model *m = make_model(QKV_POSITION_ROTARY);
-    qkv_generated one = { 0 }, many = { 0 };
+    qkv_generated *one = NULL, *many = NULL;
     for (int sample = 0; sample < 4; sample++) {
         const qkv_generate_opts o = { .max_tokens = 40, .temperature = (float)sample * 0.5f, .top_p = 0.95f, .sample = sample };
         for (int threads = 1; threads <= 4; threads *= 2) {
             qkv_set_num_threads(threads);
             generate(m, o, threads == 1 ? &one : &many);
-            if (threads > 1) same(&one, &many);
+            if (threads > 1) same(one, many);
         }
     }
     qkv_set_num_threads(0);
-    qkv_generated_free(&one);
-    qkv_generated_free(&many);
+    qkv_free(one);
+    qkv_free(many);
     qkv_model_free(m);
 }
 
@@ -188,20 +188,20 @@ static void seeds_and_samples_differ(void **state)
 {
     (void)state;
     qkv_model *m = make_model(QKV_POSITION_SINUSOID);
-    qkv_generated a = { 0 }, b = { 0 };
+    qkv_generated *a = NULL, *b = NULL;
     qkv_generate_opts o = { .max_tokens = 20, .temperature = 1, .seed = 5 };
     generate(m, o, &a);
     generate(m, o, &b);
-    same(&a, &b);
+    same(a, b);
     o.seed = 6;
     generate(m, o, &b);
-    assert_string_not_equal(a.text.data, b.text.data);
+    assert_string_not_equal(a->text.data, b->text.data);
     o.seed = 5;
     o.sample = 1;
     generate(m, o, &b);
-    assert_string_not_equal(a.text.data, b.text.data);
-    qkv_generated_free(&a);
-    qkv_generated_free(&b);
+    assert_string_not_equal(a->text.data, b->text.data);
+    qkv_free(a);
+    qkv_free(b);
     qkv_model_free(m);
 }
 
@@ -211,13 +211,13 @@ static void samples_come_as_often_as_the_model_says(void **state)
     (void)state;
     enum { K = 6, SAMPLES = 10000 };
     qkv_model *m = make_model(QKV_POSITION_SINUSOID);
-    qkv_generated g = { 0 };
+    qkv_generated *g = NULL;
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .inference = 1 });
     qkv_generate_opts o = { .max_tokens = 1, .temperature = 2, .top_k = K, .start = START, .end = END };
     int32_t known = qkv_tokenizer_vocab_size(qkv_model_tokenizer(m, QKV_SIDE_SOURCE)), likeliest[K];
     int counts[K] = { 0 };
     double sum = 0, chi = 0;
-    const float *logits = whole_forward(m, t, &g, 0);
+    const float *logits = whole_forward(m, t, &(qkv_generated){ 0 }, 0);
     for (int k = 0; k < K; k++) {
         likeliest[k] = -1;
         for (int32_t id = 0; id < known; id++) {
@@ -229,8 +229,8 @@ static void samples_come_as_often_as_the_model_says(void **state)
     }
     for (o.sample = 0; o.sample < SAMPLES; o.sample++) {
         int k = 0;
-        assert_int_equal(qkv_generate(m, "", 0, &o, NULL, NULL, &g), QKV_OK);
-        int32_t id = g.n ? g.ids[0] : END;
+        assert_int_equal(qkv_generate(m, qkv_cstr(""), &o, &g), QKV_OK);
+        int32_t id = g->n ? g->ids[0] : END;
         while (k < K && likeliest[k] != id) k++;
         assert_true(k < K);
         counts[k]++;
@@ -241,7 +241,7 @@ static void samples_come_as_often_as_the_model_says(void **state)
     }
     assert_true(chi < 20.515); /* 1 of 1000 exceeds it, with 5 degrees of freedom */
     qkv_tape_free(t);
-    qkv_generated_free(&g);
+    qkv_free(g);
     qkv_model_free(m);
 }
 
@@ -253,9 +253,12 @@ typedef struct pieces {
     int n, refuse_at; /* -1: none */
 } pieces;
 
-static qkv_status keep_piece(void *data, const char *piece, size_t length)
+static qkv_status keep_piece(void *data, const qkv_generated *so_far, qkv_str given)
 {
     pieces *p = data;
+    const char *piece = given.data;
+    const size_t length = given.length;
+    assert_true(so_far->text.length == p->length + length && !memcmp(so_far->text.data + p->length, piece, length));
     assert_true(length > 0 && p->length + length < sizeof p->text);
     assert_int_equal(qkv_utf8_valid(piece, length), length);
     if (p->n++ == p->refuse_at) return QKV_FAILURE;
@@ -268,32 +271,35 @@ static void pieces_make_the_text(void **state)
 {
     (void)state;
     qkv_model *m = make_model(QKV_POSITION_SINUSOID);
-    qkv_generated g = { 0 };
+    qkv_generated *g = NULL;
     qkv_buffer bytes = { 0 }, repaired = { 0 };
     int n = 0, broken = 0;
     for (int sample = 0; sample < 10; sample++) {
         pieces p = { .refuse_at = -1 };
-        const qkv_generate_opts o = { .max_tokens = 60, .temperature = 1, .sample = sample };
-        assert_int_equal(qkv_generate(m, prompt, strlen(prompt), &o, keep_piece, &p, &g), QKV_OK);
-        assert_int_equal(p.length, g.text.length);
-        assert_memory_equal(p.text, g.text.data, p.length);
-        assert_int_equal(qkv_tokenizer_decode(qkv_model_tokenizer(m, QKV_SIDE_SOURCE), g.ids, (size_t)g.n, 0, &bytes), QKV_OK);
+        const qkv_generate_opts o = {
+            .max_tokens = 60, .temperature = 1, .sample = sample, .on_text = keep_piece, .on_text_data = &p
+        };
+        assert_int_equal(qkv_generate(m, qkv_cstr(prompt), &o, &g), QKV_OK);
+        assert_int_equal(p.length, g->text.length);
+        assert_memory_equal(p.text, g->text.data, p.length);
+        assert_int_equal(qkv_tokenizer_decode(qkv_model_tokenizer(m, QKV_SIDE_SOURCE), g->ids, (size_t)g->n, 0, &bytes),
+                         QKV_OK);
         assert_int_equal(qkv_utf8_repair(bytes.data, bytes.length, &repaired), QKV_OK);
-        assert_int_equal(g.text.length, repaired.length);
-        assert_memory_equal(g.text.data, repaired.data, repaired.length);
+        assert_int_equal(g->text.length, repaired.length);
+        assert_memory_equal(g->text.data, repaired.data, repaired.length);
         broken += qkv_utf8_valid(bytes.data, bytes.length) < bytes.length;
         n += p.n;
     }
     assert_true(n > 100 && broken); /* there was something to cut and to repair */
     pieces p = { .refuse_at = 2 };
-    const qkv_generate_opts o = { .max_tokens = 60, .temperature = 1 };
-    assert_int_equal(qkv_generate(m, prompt, strlen(prompt), &o, keep_piece, &p, &g), QKV_FAILURE);
+    const qkv_generate_opts o = { .max_tokens = 60, .temperature = 1, .on_text = keep_piece, .on_text_data = &p };
+    assert_int_equal(qkv_generate(m, qkv_cstr(prompt), &o, &g), QKV_FAILURE);
     assert_int_equal(p.n, 3);
-    assert_int_equal(g.n, 0);
-    assert_int_equal(g.text.length, 0);
+    assert_int_equal(g->n, 0);
+    assert_int_equal(g->text.length, 0);
     qkv_buffer_free(&bytes);
     qkv_buffer_free(&repaired);
-    qkv_generated_free(&g);
+    qkv_free(g);
     qkv_model_free(m);
 }
 
@@ -302,11 +308,11 @@ static void stop_strings_span_tokens(void **state)
 {
     (void)state;
     qkv_model *m = make_model(QKV_POSITION_SINUSOID);
-    qkv_generated all = { 0 }, g = { 0 };
+    qkv_generated *all = NULL, *g = NULL;
     qkv_generate_opts o = { .max_tokens = 40, .temperature = 1, .seed = 2 };
     int tried = 0;
     generate(m, o, &all);
-    const char *text = all.text.data, *end = text + all.text.length;
+    const char *text = all->text.data, *end = text + all->text.length;
     for (const char *at = text; at < end;) {
         char stop[16] = "";
         const char *stops[2] = { "this does not come", stop };
@@ -320,16 +326,16 @@ static void stop_strings_span_tokens(void **state)
         o.stops = stops;
         o.n_stops = 2;
         generate(m, o, &g);
-        assert_int_equal(g.finish, QKV_FINISH_STOP);
-        assert_int_equal(g.text.length, (const char *)memmem(text, all.text.length, stop, length) - text);
-        assert_memory_equal(g.text.data, text, g.text.length);
-        assert_true(g.n >= 1 && g.n <= all.n);
-        assert_memory_equal(g.ids, all.ids, sizeof *g.ids * (size_t)g.n);
+        assert_int_equal(g->finish, QKV_FINISH_STOP);
+        assert_int_equal(g->text.length, (const char *)memmem(text, all->text.length, stop, length) - text);
+        assert_memory_equal(g->text.data, text, g->text.length);
+        assert_true(g->n >= 1 && g->n <= all->n);
+        assert_memory_equal(g->ids, all->ids, sizeof *g->ids * (size_t)g->n);
         tried++;
     }
     assert_true(tried > 20);
-    qkv_generated_free(&all);
-    qkv_generated_free(&g);
+    qkv_free(all);
+    qkv_free(g);
     qkv_model_free(m);
 }
 
@@ -340,25 +346,25 @@ static void positions_end(void **state)
     (void)state;
     static const char many[] = "zzzzzzzzzzzzzzzzzzzzzzzzzzz"; /* a token each: the corpus has no z */
     qkv_model *m = make_model(QKV_POSITION_LEARNED), *rotary = make_model(QKV_POSITION_ROTARY);
-    qkv_generated g = { 0 };
+    qkv_generated *g = NULL;
     const qkv_generate_opts o = { .max_tokens = 100, .temperature = 1, .start = START, .end = -1 }; /* never ends by itself */
     for (size_t n = 0; n < LONGEST + 3; n++) {
-        qkv_status status = qkv_generate(m, many, n, &o, NULL, NULL, &g);
+        qkv_status status = qkv_generate(m, (qkv_str){ many, n }, &o, &g);
         if (1 + n < LONGEST) {
             assert_int_equal(status, QKV_OK);
-            assert_int_equal(g.n_prompt, n);
-            assert_int_equal(1 + n + (size_t)g.n, LONGEST);
-            assert_int_equal(g.finish, QKV_FINISH_LENGTH);
+            assert_int_equal(g->n_prompt, n);
+            assert_int_equal(1 + n + (size_t)g->n, LONGEST);
+            assert_int_equal(g->finish, QKV_FINISH_LENGTH);
         } else {
             assert_int_equal(status, QKV_LIMIT);
             assert_non_null(strstr(qkv_error(), "positions end at 24"));
-            assert_int_equal(g.n, 0);
+            assert_int_equal(g->n, 0);
         }
     }
-    assert_int_equal(qkv_generate(rotary, many, strlen(many), &o, NULL, NULL, &g), QKV_OK);
-    assert_int_equal(g.n, 100);
-    assert_int_equal(g.finish, QKV_FINISH_LENGTH);
-    qkv_generated_free(&g);
+    assert_int_equal(qkv_generate(rotary, qkv_cstr(many), &o, &g), QKV_OK);
+    assert_int_equal(g->n, 100);
+    assert_int_equal(g->finish, QKV_FINISH_LENGTH);
+    qkv_free(g);
     qkv_model_free(m);
     qkv_model_free(rotary);
 }
@@ -367,37 +373,40 @@ static void starts_and_ends(void **state)
 {
     (void)state;
     qkv_model *m = make_model(QKV_POSITION_SINUSOID);
-    qkv_generated g = { 0 }, other = { 0 };
+    qkv_generated *g = NULL, *other = NULL;
     /* an end that comes first is the third id of the text without it */
     qkv_generate_opts o = { .max_tokens = 20, .temperature = 1, .seed = 7, .start = START, .end = -1 };
     generate(m, o, &g);
-    o.end = g.ids[2];
+    o.end = g->ids[2];
     generate(m, o, &other);
-    assert_int_equal(other.finish, QKV_FINISH_END);
-    assert_true(other.n <= 2);
-    assert_memory_equal(other.ids, g.ids, sizeof *g.ids * (size_t)other.n);
+    assert_int_equal(other->finish, QKV_FINISH_END);
+    assert_true(other->n <= 2);
+    assert_memory_equal(other->ids, g->ids, sizeof *g->ids * (size_t)other->n);
     /* without a start another text; and no empty prompt */
     o.start = o.end = -1;
     o.temperature = 0;
     generate(m, o, &other);
     o.start = START;
     generate(m, o, &g);
-    assert_true(memcmp(g.log_p, other.log_p, sizeof *g.log_p * 3) != 0);
-    assert_int_equal(qkv_generate(m, NULL, 0, &o, NULL, NULL, &g), QKV_OK);
-    assert_int_equal(g.n_prompt, 0);
+    assert_true(memcmp(g->log_p, other->log_p, sizeof *g->log_p * 3) != 0);
+    assert_int_equal(qkv_generate(m, qkv_cstr(""), &o, &g), QKV_OK);
+    assert_int_equal(g->n_prompt, 0);
     o.start = -1;
-    assert_int_equal(qkv_generate(m, "", 0, &o, NULL, NULL, &g), QKV_USAGE);
+    assert_int_equal(qkv_generate(m, qkv_cstr(""), &o, &g), QKV_USAGE);
     assert_non_null(strstr(qkv_error(), "empty prompt"));
-    qkv_generated_free(&g);
-    qkv_generated_free(&other);
+    qkv_free(g);
+    qkv_free(other);
     qkv_model_free(m);
 }
 
 static int repeated_pairs(const qkv_generated *g)
 {
     int repeated = 0;
-    const int32_t *ids = g->prompt.ids; /* the new ones behind them */
+    int32_t ids[2 * ROOM];
     int64_t n = g->n_prompt + g->n;
+    assert_true(n <= 2 * ROOM);
+    memcpy(ids, g->prompt_ids, sizeof *ids * (size_t)g->n_prompt);
+    memcpy(ids + g->n_prompt, g->ids, sizeof *ids * (size_t)g->n);
     for (int64_t i = 0; i + 1 < n; i++)
         for (int64_t j = i + 1; j + 1 < n; j++) repeated += ids[i] == ids[j] && ids[i + 1] == ids[j + 1];
     return repeated;
@@ -407,21 +416,21 @@ static void no_pair_comes_twice(void **state)
 {
     (void)state;
     qkv_model *m = make_model(QKV_POSITION_ROTARY);
-    qkv_generated g = { 0 };
+    qkv_generated *g = NULL;
     qkv_generate_opts o = { .max_tokens = 80, .start = START, .end = -1 };
     generate(m, o, &g);
-    assert_true(repeated_pairs(&g) > 0);
-    o.no_repeat = 2;
+    assert_true(repeated_pairs(g) > 0);
+    o.no_repeat_ngram = 2;
     generate(m, o, &g);
-    assert_int_equal(g.n, 80);
-    assert_int_equal(repeated_pairs(&g), 0);
-    o.no_repeat = 1; /* until nothing is left */
+    assert_int_equal(g->n, 80);
+    assert_int_equal(repeated_pairs(g), 0);
+    o.no_repeat_ngram = 1; /* until nothing is left */
     o.max_tokens = 1000;
     generate(m, o, &g);
-    assert_int_equal(g.finish, QKV_FINISH_END);
-    assert_true(g.n > 200 && g.n < 300);
-    for (int64_t i = 0; i < g.n; i++) assert_true(g.ids[i] >= SPECIALS); /* which are no text */
-    qkv_generated_free(&g);
+    assert_int_equal(g->finish, QKV_FINISH_END);
+    assert_true(g->n > 200 && g->n < 300);
+    for (int64_t i = 0; i < g->n; i++) assert_true(g->ids[i] >= SPECIALS); /* which are no text */
+    qkv_free(g);
     qkv_model_free(m);
 }
 
@@ -430,23 +439,23 @@ static void no_pair_comes_twice(void **state)
 static void words_and_characters(void **state)
 {
     (void)state;
-    qkv_generated g = { 0 };
+    qkv_generated *g = NULL;
     const qkv_generate_opts o = { .max_tokens = 5, .start = START, .end = -1 };
     qkv_model *m = make_model_of(QKV_TOKEN_WORDS, QKV_POSITION_ROTARY, 0);
     generate(m, o, &g);
-    assert_int_equal(g.text.data[0], ' '); /* a word follows a word */
+    assert_int_equal(g->text.data[0], ' '); /* a word follows a word */
     int spaces = 0;
-    for (size_t i = 0; i < g.text.length; i++) spaces += g.text.data[i] == ' ';
+    for (size_t i = 0; i < g->text.length; i++) spaces += g->text.data[i] == ' ';
     assert_int_equal(spaces, 5);
-    assert_int_equal(qkv_generate(m, "", 0, &o, NULL, NULL, &g), QKV_OK);
-    assert_int_not_equal(g.text.data[0], ' ');
+    assert_int_equal(qkv_generate(m, qkv_cstr(""), &o, &g), QKV_OK);
+    assert_int_not_equal(g->text.data[0], ' ');
     qkv_model_free(m);
     m = make_model_of(QKV_TOKEN_CHARACTERS, QKV_POSITION_ROTARY, 0);
     generate(m, o, &g);
     size_t at = 0, bytes, characters = 0;
-    for (; at < g.text.length; at += bytes, characters++) qkv_utf8_next(g.text.data + at, g.text.length - at, &bytes);
+    for (; at < g->text.length; at += bytes, characters++) qkv_utf8_next(g->text.data + at, g->text.length - at, &bytes);
     assert_int_equal(characters, 5);
-    qkv_generated_free(&g);
+    qkv_free(g);
     qkv_model_free(m);
 }
 
@@ -454,12 +463,12 @@ static void words_and_characters(void **state)
 
 static void refused(const qkv_model *m, qkv_status wanted, const qkv_generate_opts *o, const char *piece)
 {
-    qkv_generated g = { 0 };
-    assert_int_equal(qkv_generate(m, "the", 3, o, NULL, NULL, &g), wanted);
+    qkv_generated *g = NULL;
+    assert_int_equal(qkv_generate(m, qkv_cstr("the"), o, &g), wanted);
     if (!strstr(qkv_error(), piece)) fail_msg("\"%s\" is missing in: %s", piece, qkv_error());
-    assert_int_equal(g.n, 0);
-    assert_int_equal(g.text.length, 0);
-    qkv_generated_free(&g);
+    assert_int_equal(g->n, 0);
+    assert_int_equal(g->text.length, 0);
+    qkv_free(g);
 }
 
 static void bad_models_and_options(void **state)
@@ -469,7 +478,7 @@ static void bad_models_and_options(void **state)
     qkv_model *pair = qkv_model_new(&t, 0);
     t.encoder_layers = 0;
     qkv_model *ids = qkv_model_new(&t, 0), *m = make_model(QKV_POSITION_ROTARY);
-    qkv_generated g = { 0 };
+    qkv_generated *g = NULL;
     refused(NULL, QKV_USAGE, NULL, "a model");
     refused(pair, QKV_USAGE, NULL, "without an encoder");
     refused(ids, QKV_USAGE, NULL, "no tokenizer");
@@ -494,7 +503,7 @@ static void bad_models_and_options(void **state)
         const qkv_generate_opts *all[] = { &start, &end, &ids_of };
         for (int k = 0; k < 3; k++)
             if (i) refused(m, QKV_USAGE, all[k], range);
-            else assert_int_equal(qkv_generate(m, "the", 3, all[k], NULL, NULL, &g), QKV_OK);
+            else assert_int_equal(qkv_generate(m, qkv_cstr("the"), all[k], &g), QKV_OK);
     }
     refused(m, QKV_USAGE, &(qkv_generate_opts){ .prompt_ids = (int32_t[]){ last, -1 }, .n_prompt_ids = 2 },
             "id 1 of the prompt");
@@ -505,12 +514,12 @@ static void bad_models_and_options(void **state)
     refused(m, QKV_USAGE, &(qkv_generate_opts){ .n_stops = 2, .stops = (const char *[]){ "a", "" } }, "stop string 2 is empty");
     refused(m, QKV_USAGE, &(qkv_generate_opts){ .n_stops = 1, .stops = (const char *[]){ "\xFF" } },
             "stop string 1 is not UTF-8");
-    assert_int_equal(qkv_generate(m, "a\xFFz", 3, NULL, NULL, NULL, &g), QKV_FORMAT);
+    assert_int_equal(qkv_generate(m, (qkv_str){ "a\xFFz", 3 }, NULL, &g), QKV_FORMAT);
     assert_non_null(strstr(qkv_error(), "byte 2"));
     float *weights = qkv_tensor_data_mut(qkv_params_find(qkv_model_params(m), "embed.weight"));
     weights[START * 16] = NAN;
     refused(m, QKV_NUMERIC, NULL, "not finite");
-    qkv_generated_free(&g);
+    qkv_free(g);
     qkv_model_free(pair);
     qkv_model_free(ids);
     qkv_model_free(m);
@@ -541,7 +550,7 @@ static void the_likeliest_are_told(void **state)
     enum { TOP = 5 };
     qkv_model *m = make_model(QKV_POSITION_SINUSOID);
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .inference = 1 });
-    qkv_generated g = { 0 }, plain = { 0 };
+    qkv_generated *g = NULL, *plain = NULL;
     (void)state;
     assert_true(m && t);
     int64_t n = qkv__model_config(m)->vocabulary;
@@ -550,26 +559,26 @@ static void the_likeliest_are_told(void **state)
     told.n_top = TOP, told.score_prompt = 1;
     generate(m, o, &plain);
     generate(m, told, &g);
-    same(&g, &plain);
-    for (int64_t i = 0; i < g.n; i++) check_top(g.top + i * TOP, TOP, whole_forward(m, t, &g, i), n);
-    int64_t n_prompt = g.n_prompt;
+    same(g, plain);
+    for (int64_t i = 0; i < g->n; i++) check_top(g->top + i * TOP, TOP, whole_forward(m, t, g, i), n);
+    int64_t n_prompt = g->n_prompt;
     for (int64_t i = 0; i < n_prompt; i++) {
-        g.n_prompt = i; /* a forward over the first of them */
-        const float *logits = whole_forward(m, t, &g, 0);
-        assert_true(fabs(g.prompt_log_p[i] - log_p_of(logits, n, g.prompt.ids[i])) < 1e-5);
-        check_top(g.prompt_top + i * TOP, TOP, logits, n);
+        g->n_prompt = i; /* a forward over the first of them */
+        const float *logits = whole_forward(m, t, g, 0);
+        assert_true(fabs(g->prompt_log_p[i] - log_p_of(logits, n, g->prompt_ids[i])) < 1e-5);
+        check_top(g->prompt_top + i * TOP, TOP, logits, n);
     }
-    told.no_new = 1;
+    told.no_new_tokens = 1;
     generate(m, told, &g);
-    assert_int_equal(g.n, 0);
-    assert_int_equal(g.n_prompt, n_prompt);
-    assert_int_equal(g.text.length, 0);
-    assert_int_equal(g.finish, QKV_FINISH_LENGTH);
+    assert_int_equal(g->n, 0);
+    assert_int_equal(g->n_prompt, n_prompt);
+    assert_int_equal(g->text.length, 0);
+    assert_int_equal(g->finish, QKV_FINISH_LENGTH);
     told.start = -1, told.end = END; /* nothing is before the first id */
     generate(m, told, &g);
-    assert_true(isnan(g.prompt_log_p[0]) && g.prompt_top[0].id == -1 && !isnan(g.prompt_log_p[1]));
-    qkv_generated_free(&g);
-    qkv_generated_free(&plain);
+    assert_true(isnan(g->prompt_log_p[0]) && g->prompt_top[0].id == -1 && !isnan(g->prompt_log_p[1]));
+    qkv_free(g);
+    qkv_free(plain);
     qkv_tape_free(t);
     qkv_model_free(m);
 }
@@ -577,66 +586,67 @@ static void the_likeliest_are_told(void **state)
 static void a_prompt_may_be_ids(void **state)
 {
     qkv_model *m = make_model(QKV_POSITION_SINUSOID);
-    qkv_generated g = { 0 }, plain = { 0 };
+    qkv_generated *g = NULL, *plain = NULL;
     int32_t ids[ROOM] = { START };
     (void)state;
     qkv_generate_opts o = { .max_tokens = 12, .temperature = 0.8f, .seed = 4 };
     generate(m, o, &plain);
-    memcpy(ids + 1, plain.prompt.ids, sizeof *ids * (size_t)plain.n_prompt);
+    memcpy(ids + 1, plain->prompt_ids, sizeof *ids * (size_t)plain->n_prompt);
     for (int with_start = 0; with_start < 2; with_start++) {
         o.prompt_ids = ids + !with_start;
-        o.n_prompt_ids = plain.n_prompt + with_start;
-        assert_int_equal(qkv_generate(m, NULL, 0, &o, NULL, NULL, &g), QKV_OK);
-        same(&g, &plain);
-        assert_int_equal(g.n_prompt, plain.n_prompt + with_start);
+        o.n_prompt_ids = plain->n_prompt + with_start;
+        assert_int_equal(qkv_generate(m, qkv_cstr(""), &o, &g), QKV_OK);
+        same(g, plain);
+        assert_int_equal(g->n_prompt, plain->n_prompt + with_start);
     }
     static const int32_t wrong[] = { -1, 1 << 20 };
     for (int i = 0; i < 2; i++) {
         o.prompt_ids = wrong + i, o.n_prompt_ids = 1;
-        assert_int_equal(qkv_generate(m, NULL, 0, &o, NULL, NULL, &g), QKV_USAGE);
+        assert_int_equal(qkv_generate(m, qkv_cstr(""), &o, &g), QKV_USAGE);
     }
     o = (qkv_generate_opts){ .n_top = 33 };
-    assert_int_equal(qkv_generate(m, "a", 1, &o, NULL, NULL, &g), QKV_USAGE);
+    assert_int_equal(qkv_generate(m, qkv_cstr("a"), &o, &g), QKV_USAGE);
     o.n_top = -1;
-    assert_int_equal(qkv_generate(m, "a", 1, &o, NULL, NULL, &g), QKV_USAGE);
+    assert_int_equal(qkv_generate(m, qkv_cstr("a"), &o, &g), QKV_USAGE);
     o = (qkv_generate_opts){ .n_top = 32, .max_tokens = 1 };
-    assert_int_equal(qkv_generate(m, "a", 1, &o, NULL, NULL, &g), QKV_OK);
+    assert_int_equal(qkv_generate(m, qkv_cstr("a"), &o, &g), QKV_OK);
     o = (qkv_generate_opts){ .prompt_ids = ids, .max_tokens = 1 }; /* none: an empty prompt */
-    assert_int_equal(qkv_generate(m, NULL, 0, &o, NULL, NULL, &g), QKV_OK);
-    assert_int_equal(g.n_prompt, 0);
+    assert_int_equal(qkv_generate(m, qkv_cstr(""), &o, &g), QKV_OK);
+    assert_int_equal(g->n_prompt, 0);
     o.n_prompt_ids = -1;
-    assert_int_equal(qkv_generate(m, NULL, 0, &o, NULL, NULL, &g), QKV_USAGE);
-    qkv_generated_free(&g);
-    qkv_generated_free(&plain);
+    assert_int_equal(qkv_generate(m, qkv_cstr(""), &o, &g), QKV_USAGE);
+    qkv_free(g);
+    qkv_free(plain);
     qkv_model_free(m);
 }
 
-static qkv_status stop_at_third(void *data) { return ++*(int *)data == 3 ? QKV_IO : QKV_OK; }
+static int stop_at_third(void *data) { return ++*(int *)data == 3; }
 
 static void a_step_may_be_the_last(void **state)
 {
     qkv_model *m = make_model(QKV_POSITION_SINUSOID);
-    qkv_generated g = { 0 };
+    qkv_generated *g = NULL;
     int steps = 0;
     (void)state;
-    const qkv_generate_opts o = { .max_tokens = 12, .each_step = stop_at_third, .each_step_data = &steps };
-    assert_int_equal(qkv_generate(m, prompt, strlen(prompt), &o, NULL, NULL, &g), QKV_IO);
+    const qkv_generate_opts o = { .max_tokens = 12, .hooks = &(qkv_hooks){ .data = &steps, .cancel = stop_at_third } };
+    assert_int_equal(qkv_generate(m, qkv_cstr(prompt), &o, &g), QKV_OK);
     assert_int_equal(steps, 3);
-    assert_int_equal(g.n, 0);
-    qkv_generated_free(&g);
+    assert_int_equal(g->finish, QKV_FINISH_CANCELLED);
+    assert_int_equal(g->n, 1); /* what there was: the start, the prompt and the first token were read in a step each */
+    qkv_free(g);
     qkv_model_free(m);
 }
 
 static qkv_status generate_once(void)
 {
     qkv_model *m = make_model(QKV_POSITION_LEARNED);
-    qkv_generated g = { 0 };
+    qkv_generated *g = NULL;
     const qkv_generate_opts o = {
         .max_tokens = 3, .temperature = 1, .n_stops = 1, .stops = (const char *[]){ "zz" }, .n_top = 2, .score_prompt = 1
     };
-    qkv_status status = m ? qkv_generate(m, "the cat", 7, &o, NULL, NULL, &g) : qkv_error_status();
-    if (status) assert_int_equal(g.n, 0);
-    qkv_generated_free(&g);
+    qkv_status status = m ? qkv_generate(m, qkv_cstr("the cat"), &o, &g) : qkv_error_status();
+    if (status && g) assert_int_equal(g->n, 0);
+    qkv_free(g);
     qkv_model_free(m);
     return status;
 }

@@ -17,9 +17,11 @@
 #include "failing.h"
 #include "folder.h"
 #include "io/safetensors.h"
+#include "as_strings.h"
 #include "nn/params.h"
 #include "model/model.h"
 #include "tensor/packed.h"
+#include "report/results.h"
 
 enum { DIM = 16 };
 
@@ -89,8 +91,8 @@ static void spell(const qkv_tagged_text *t, const qkv_tagged_span *spans, int64_
 {
     *out = '\0';
     for (int64_t i = 0; i < n; i++)
-        sprintf(out + strlen(out), "%s%s:%.*s", i ? " " : "", spans[i].label, (int)(spans[i].span.end - spans[i].span.begin),
-                t->text + spans[i].span.begin);
+        sprintf(out + strlen(out), "%s%s:%.*s", i ? " " : "", spans[i].label.data,
+                (int)(spans[i].bytes.end - spans[i].bytes.begin), t->text.data + spans[i].bytes.begin);
 }
 
 static void words_become_entities(void **state)
@@ -122,15 +124,14 @@ static void words_become_entities(void **state)
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char got[512];
-        qkv_tagged t = { 0 };
+        qkv_tagged *t = NULL;
         qkv_model *m = load_tagger(rows[i].labels);
-        const qkv_texts texts = { .texts = &rows[i].text, .n = 1 };
-        assert_int_equal(qkv_tag(m, &texts, NULL, &t), QKV_OK);
-        spell(&t.texts[0], t.texts[0].words, t.texts[0].n_words, got);
+        assert_int_equal(qkv_tag(m, as_strings(&rows[i].text, NULL, 1), 1, NULL, &t), QKV_OK);
+        spell(&t->texts[0], t->texts[0].words, t->texts[0].n_words, got);
         assert_string_equal(got, rows[i].words);
-        spell(&t.texts[0], t.texts[0].entities, t.texts[0].n_entities, got);
+        spell(&t->texts[0], t->texts[0].entities, t->texts[0].n_entities, got);
         assert_string_equal(got, rows[i].entities);
-        qkv_tagged_free(&t);
+        qkv_free(t);
         qkv_model_free(m);
     }
 }
@@ -142,20 +143,19 @@ static void spans_in_bytes_and_characters(void **state)
     (void)state;
     qkv_model *m = load_tagger(some_labels);
     const char *text = "\xC3\xA9\xC3\xA9 cat \xFF the sat"; /* a byte that is no UTF-8 becomes U+FFFD, 3 bytes */
-    const qkv_texts texts = { .texts = &text, .n = 1 };
-    qkv_tagged t = { 0 };
+    qkv_tagged *t = NULL;
     qkv_buffer lines = { 0 };
-    assert_int_equal(qkv_tag(m, &texts, NULL, &t), QKV_OK);
-    const qkv_tagged_span *e = t.texts[0].entities;
-    assert_int_equal(t.texts[0].n_entities, 2);
-    assert_true(e[0].span.begin == 5 && e[0].span.end == 8 && e[0].characters.begin == 3 && e[0].characters.end == 6);
-    assert_true(e[1].span.begin == 17 && e[1].span.end == 20 && e[1].characters.begin == 13 && e[1].characters.end == 16);
-    assert_true(e[0].score > 0.5 && e[0].score < 1 && e[0].class_id == 1);
-    assert_int_equal(qkv_tagged_lines(&t, 0, 0, 1, &lines), QKV_OK);
+    assert_int_equal(qkv_tag(m, as_strings(&text, NULL, 1), 1, NULL, &t), QKV_OK);
+    const qkv_tagged_span *e = t->texts[0].entities;
+    assert_int_equal(t->texts[0].n_entities, 2);
+    assert_true(e[0].bytes.begin == 5 && e[0].bytes.end == 8 && e[0].characters.begin == 3 && e[0].characters.end == 6);
+    assert_true(e[1].bytes.begin == 17 && e[1].bytes.end == 20 && e[1].characters.begin == 13 && e[1].characters.end == 16);
+    assert_true(e[0].score > 0.5 && e[0].score < 1 && e[0].label_id == 1);
+    assert_int_equal(qkv_tagged_lines(t, 0, 0, 1, &lines), QKV_OK);
     assert_non_null(strstr(lines.data, "\"text\": \"cat\", \"span\": [5, 8], \"characters\": [3, 6]}"));
-    assert_int_equal(qkv_tagged_lines(&t, 1, 0, 1, &lines), QKV_USAGE);
+    assert_int_equal(qkv_tagged_lines(t, 1, 0, 1, &lines), QKV_USAGE);
     qkv_buffer_free(&lines);
-    qkv_tagged_free(&t);
+    qkv_free(t);
     qkv_model_free(m);
 }
 
@@ -172,13 +172,12 @@ static void long_texts_are_read_in_windows(void **state)
     qkv_model *m = load_tagger(some_labels);
     for (int length = 0; length < 14; length++) {
         const char *given[] = { "the cat", text };
-        const qkv_texts texts = { .texts = given, .n = 2 };
-        qkv_tagged t = { 0 };
-        assert_int_equal(qkv_tag(m, &texts, &(qkv_encoder_opts){ .max_length = length }, &t), QKV_OK);
-        spell(&t.texts[1], t.texts[1].words, t.texts[1].n_words, got);
+        qkv_tagged *t = NULL;
+        assert_int_equal(qkv_tag(m, as_strings(given, NULL, 2), 2, &(qkv_encoder_opts){ .max_length = length }, &t), QKV_OK);
+        spell(&t->texts[1], t->texts[1].words, t->texts[1].n_words, got);
         assert_string_equal(got, wanted);
-        assert_true(t.texts[1].windows > 6 && (length == 2 || t.texts[0].windows == 1 || length == 1));
-        qkv_tagged_free(&t);
+        assert_true(t->texts[1].windows > 6 && (length == 2 || t->texts[0].windows == 1 || length == 1));
+        qkv_free(t);
     }
     qkv_model_free(m);
 }
@@ -189,22 +188,22 @@ static void scores_are_probabilities(void **state)
     (void)state;
     qkv_model *m = load_golden("bert_tag");
     const char *text = "the cats";
-    qkv_tagged t = { 0 };
-    assert_int_equal(qkv_tag(m, &(qkv_texts){ .texts = &text, .n = 1 }, NULL, &t), QKV_OK);
+    qkv_tagged *t = NULL;
+    assert_int_equal(qkv_tag(m, as_strings(&text, NULL, 1), 1, NULL, &t), QKV_OK);
     const int32_t ids[] = { 2, 5, 6, 13, 3 }, types[] = { 0, 0, 0, 0, 0 };
     qkv_tape *tape = qkv_tape_new(&(qkv_tape_opts){ .inference = 1 });
     const qkv__transformer *x = qkv__model_transformer(m);
     qkv_tensor *p = qkv_softmax(qkv__transformer_tag(
         x, qkv__transformer_encode(x, tape, &(qkv_tokens){ .ids = ids, .types = types, .rows = 1, .length = 5 })));
-    assert_int_equal(t.texts[0].n_words, 2);
+    assert_int_equal(t->texts[0].n_words, 2);
     for (int i = 0; i < 2; i++) {
-        const qkv_tagged_span *w = &t.texts[0].words[i];
-        assert_true(fabs(w->score - (double)qkv_tensor_data(p)[(i + 1) * 5 + w->class_id]) < 1e-6);
+        const qkv_tagged_span *w = &t->texts[0].words[i];
+        assert_true(fabs(w->score - (double)qkv_tensor_data(p)[(i + 1) * 5 + w->label_id]) < 1e-6);
         for (int k = 0; k < 5; k++) assert_true((double)qkv_tensor_data(p)[(i + 1) * 5 + k] <= w->score + 1e-6);
     }
     assert_null(qkv__transformer_classify(x, qkv_constant(tape, 3, (int64_t[]){ 1, 1, DIM }, NULL), NULL));
     qkv_tape_free(tape);
-    qkv_tagged_free(&t);
+    qkv_free(t);
     qkv_model_free(m);
 }
 
@@ -222,23 +221,23 @@ static qkv_model *load_finder(void)
     return m;
 }
 
-static qkv_answers found;
+static qkv_answers *found;
 
-static const qkv_found_answer *ask(const qkv_model *m, const char *question, const char *context, const qkv_answer_opts *o)
+static const qkv_answer_span *ask(const qkv_model *m, const char *question, const char *context, const qkv_answer_opts *o)
 {
-    qkv_status status = qkv_answer(m, question, strlen(question), context, strlen(context), o, &found);
+    qkv_status status = qkv_answer(m, qkv_cstr(question), qkv_cstr(context), o, &found);
     if (status) fail_msg("%s", qkv_error());
-    return found.n ? &found.best[0] : NULL;
+    return found->n ? &found->best[0] : NULL;
 }
 
 static void says(const qkv_model *m, const char *context, const qkv_answer_opts *o, const char *wanted)
 {
-    const qkv_found_answer *x = ask(m, "the cat", context, o);
+    const qkv_answer_span *x = ask(m, "the cat", context, o);
     assert_non_null(x);
     assert_int_equal(x->is_none, !wanted);
     if (!wanted) return;
-    assert_int_equal(x->span.end - x->span.begin, strlen(wanted));
-    assert_memory_equal(found.context + x->span.begin, wanted, strlen(wanted));
+    assert_int_equal(x->bytes.end - x->bytes.begin, strlen(wanted));
+    assert_memory_equal(found->context.data + x->bytes.begin, wanted, strlen(wanted));
 }
 
 static void answers_are_found(void **state)
@@ -246,22 +245,22 @@ static void answers_are_found(void **state)
     (void)state;
     qkv_model *m = load_finder();
     says(m, "a dog ran", NULL, "dog ran");
-    assert_true(found.best[0].score > 0.9 && found.none < 1e-6 && found.windows == 1);
+    assert_true(found->best[0].score > 0.9 && found->none_score < 1e-6 && found->windows == 1);
     says(m, "a dogs is rans.", NULL, "dogs is rans"); /* whole words */
     says(m, "a film", NULL, NULL);
-    assert_true(found.best[0].score > 0.4 && fabs(found.best[0].score - found.none) < 1e-12);
+    assert_true(found->best[0].score > 0.4 && fabs(found->best[0].score - found->none_score) < 1e-12);
     says(m, "", NULL, NULL);
     says(m, "\xC3\xA9\n the dog ran", NULL, "dog ran");
-    assert_true(found.best[0].span.begin == 8 && found.best[0].characters.begin == 7 && found.best[0].characters.end == 14);
+    assert_true(found->best[0].bytes.begin == 8 && found->best[0].characters.begin == 7 && found->best[0].characters.end == 14);
     says(m, "the cat sat on the mat. the cat sat. a dog is bad and ran. the cat sat on the mat. the film", NULL,
          "dog is bad and ran");
-    assert_true(found.windows > 2 && found.none < 1e-3); /* no answer anywhere is the least of all windows */
+    assert_true(found->windows > 2 && found->none_score < 1e-3); /* no answer anywhere is the least of all windows */
     says(m, "dog the the the dog ran the cat", &(qkv_answer_opts){ .n_best = 3 },
          "dog ran"); /* in the first window it shares its start with another */
-    assert_true(found.windows == 2 && found.best[0].score > 0.9);
+    assert_true(found->windows == 2 && found->best[0].score > 0.9);
     says(m, "a dog ran", &(qkv_answer_opts){ .max_answer = 1 }, "dog"); /* as good as "ran": the first of equals */
     assert_null(ask(m, "x", "", &(qkv_answer_opts){ .must_answer = 1 }));
-    assert_int_equal(qkv_answer(m, "x", 1, "y", 1, &(qkv_answer_opts){ .n_best = 101 }, &found), QKV_USAGE);
+    assert_int_equal(qkv_answer(m, qkv_cstr("x"), qkv_cstr("y"), &(qkv_answer_opts){ .n_best = 101 }, &found), QKV_USAGE);
     qkv_model_free(m);
 }
 
@@ -271,16 +270,16 @@ static void answers_have_an_order(void **state)
     qkv_model *m = load_golden("bert_answer");
     const char *context = "the cats sat on the mat. the dog ran, a good film was on. paris is bad";
     ask(m, "the dog", context, &(qkv_answer_opts){ .n_best = 20 });
-    assert_true(found.n == 20 && found.windows > 3);
-    for (int i = 0; i < found.n; i++)
+    assert_true(found->n == 20 && found->windows > 3);
+    for (int i = 0; i < found->n; i++)
         for (int k = 0; k < i; k++) {
-            assert_true(found.best[k].score >= found.best[i].score);
-            assert_true(found.best[k].span.begin != found.best[i].span.begin ||
-                        found.best[k].span.end != found.best[i].span.end);
+            assert_true(found->best[k].score >= found->best[i].score);
+            assert_true(found->best[k].bytes.begin != found->best[i].bytes.begin ||
+                        found->best[k].bytes.end != found->best[i].bytes.end);
         }
-    qkv_found_answer first = found.best[0];
+    qkv_answer_span first = found->best[0];
     ask(m, "the dog", context, NULL);
-    assert_true(found.n == 1 && found.best[0].span.begin == first.span.begin && found.best[0].score == first.score);
+    assert_true(found->n == 1 && found->best[0].bytes.begin == first.bytes.begin && found->best[0].score == first.score);
     qkv_model_free(m);
 }
 
@@ -298,10 +297,10 @@ static void scores_of_answers(void **state)
     double sum[2] = { 0 };
     for (int k = 0; k < 2; k++)
         for (int i = 0; i < 8; i++) sum[k] += i == 0 || (i >= 4 && i < 7) ? exp((double)z[i * 2 + k]) : 0;
-    assert_int_equal(found.n, 7);
-    for (int i = 0; i < found.n; i++) {
-        const qkv_found_answer *a = &found.best[i];
-        int from = a->is_none ? 0 : 4 + (int)a->span.begin / 4, to = a->is_none ? 0 : 4 + (int)a->span.end / 4;
+    assert_int_equal(found->n, 7);
+    for (int i = 0; i < found->n; i++) {
+        const qkv_answer_span *a = &found->best[i];
+        int from = a->is_none ? 0 : 4 + (int)a->bytes.begin / 4, to = a->is_none ? 0 : 4 + (int)a->bytes.end / 4;
         assert_true(fabs(a->score - exp((double)z[from * 2]) / sum[0] * exp((double)z[to * 2 + 1]) / sum[1]) < 1e-6);
     }
     qkv_tape_free(tape);
@@ -340,24 +339,25 @@ static void passages_are_ranked(void **state)
     };
     static const char *const passages[] = { "the mat", "a good film", "paris is bad", "a dog ran", "the mat" };
     static const char *const queries[] = { "a dog", "a dog", "a dog", "a dog", "a dog" };
-    const qkv_texts texts = { .texts = passages, .n = 5 }, pairs = { .texts = queries, .pairs = passages, .n = 5 };
+    const qkv_encoder_opts pairs = { .pairs = as_strings(passages, NULL, 5) };
     for (int i = 0; i < 3; i++) {
         qkv_model *m = load_ranker(keys[i]);
-        qkv_ranked best[6];
-        qkv_matrix logits = { 0 };
-        int64_t cut = -1;
+        qkv_ranking *found_best = NULL;
+        qkv_matrix *logits = NULL;
         if (!m) fail_msg("%s", qkv_error());
-        assert_int_equal(qkv_rank(m, "a dog", 5, &texts, NULL, 6, best, &cut), QKV_OK);
-        assert_int_equal(qkv_classify(m, &pairs, NULL, &logits), QKV_OK);
-        assert_true(cut == 0 && best[5].index == -1);
+        assert_int_equal(qkv_rank(m, qkv_cstr("a dog"), as_strings(passages, NULL, 5), 5, NULL, &found_best), QKV_OK);
+        assert_int_equal(qkv_classify(m, as_strings(queries, NULL, 5), 5, &pairs, &logits), QKV_OK);
+        const qkv_ranked *best = found_best->best;
+        assert_true(found_best->truncated == 0 && found_best->n == 5);
         for (int k = 0; k < 5; k++) {
-            double x = (double)logits.data[best[k].index];
+            double x = (double)logits->data[best[k].index];
             assert_true((double)best[k].logit == x && fabs((double)best[k].score - (i ? x : 1 / (1 + exp(-x)))) < 1e-6);
             if (!k) continue;
             bool is_after = best[k - 1].logit > best[k].logit;
             assert_true(is_after || (best[k - 1].logit == best[k].logit && best[k - 1].index < best[k].index));
         }
-        qkv_matrix_free(&logits);
+        qkv_free(found_best);
+        qkv_free(logits);
         qkv_model_free(m);
     }
     assert_null(load_ranker("\"sentence_transformers\": {\"activation_fn\": \"torch.nn.modules.activation.Tanh\"},"));
@@ -370,21 +370,23 @@ static void other_heads_are_refused(void **state)
 {
     (void)state;
     const char *text = "the cat";
-    const qkv_texts texts = { .texts = &text, .n = 1 };
-    qkv_tagged t = { 0 };
-    qkv_matrix rows = { 0 };
-    qkv_ranked best;
+    qkv_tagged *t = NULL;
+    qkv_matrix *rows = NULL;
+    qkv_ranking *best = NULL;
     qkv_model *m = load_golden("bert_classify");
-    assert_int_equal(qkv_tag(m, &texts, NULL, &t), QKV_UNSUPPORTED);
+    assert_int_equal(qkv_tag(m, as_strings(&text, NULL, 1), 1, NULL, &t), QKV_UNSUPPORTED);
     assert_non_null(strstr(qkv_error(), "\"tag\": it can classify, embed"));
-    assert_int_equal(qkv_answer(m, text, 7, text, 7, NULL, &found), QKV_UNSUPPORTED);
-    assert_int_equal(qkv_rank(m, text, 7, &texts, NULL, 1, &best, NULL), QKV_UNSUPPORTED);
+    assert_int_equal(qkv_answer(m, (qkv_str){ text, 7 }, (qkv_str){ text, 7 }, NULL, &found), QKV_UNSUPPORTED);
+    assert_int_equal(qkv_rank(m, (qkv_str){ text, 7 }, as_strings(&text, NULL, 1), 1, NULL, &best), QKV_UNSUPPORTED);
     qkv_model_free(m);
     m = load_golden("bert_tag");
-    assert_int_equal(qkv_classify(m, &texts, NULL, &rows), QKV_USAGE);
+    assert_int_equal(qkv_classify(m, as_strings(&text, NULL, 1), 1, NULL, &rows), QKV_USAGE);
     assert_int_equal(qkv_model_check_ability(m, QKV_CAN_TAG | QKV_CAN_EMBED), QKV_OK);
     assert_int_equal(qkv_model_check_ability(m, QKV_CAN_TAG | QKV_CAN_FILL), QKV_UNSUPPORTED);
     assert_non_null(strstr(qkv_error(), "\"fill\": it can tag, embed"));
+    qkv_free(t);
+    qkv_free(rows);
+    qkv_free(best);
     qkv_model_free(m);
 }
 
@@ -394,18 +396,18 @@ static void compare_embedding(const char *path)
 {
     static const char *const texts[] = { "the cat sat on mat", "a dog" };
     qkv__safetensors golden;
-    qkv_matrix rows = { 0 };
+    qkv_matrix *rows = NULL;
     qkv_model *m = qkv_model_load(path, NULL);
     if (!m) fail_msg("%s", qkv_error());
-    assert_int_equal(qkv_embed(m, &(qkv_texts){ .texts = texts, .n = 2 }, NULL, &rows), QKV_OK);
+    assert_int_equal(qkv_embed(m, as_strings(texts, NULL, 2), 2, NULL, &rows), QKV_OK);
     assert_int_equal(qkv__safetensors_read(QKV_GOLDEN "/families/bert_dense/golden.safetensors", &golden), QKV_OK);
     const float *wanted = qkv__safetensors_floats(qkv__safetensors_find(&golden, "embedding"));
-    assert_true(rows.n == 2 && rows.width == 5);
+    assert_true(rows->rows == 2 && rows->width == 5);
     for (int i = 0; i < 10; i++)
-        if (!(fabs((double)rows.data[i] - (double)wanted[i]) <= 1e-5))
-            fail_msg("number %d is %.8g, PyTorch says %.8g", i, (double)rows.data[i], (double)wanted[i]);
+        if (!(fabs((double)rows->data[i] - (double)wanted[i]) <= 1e-5))
+            fail_msg("number %d is %.8g, PyTorch says %.8g", i, (double)rows->data[i], (double)wanted[i]);
     qkv__safetensors_free(&golden);
-    qkv_matrix_free(&rows);
+    qkv_free(rows);
     qkv_model_free(m);
 }
 
@@ -451,19 +453,20 @@ static void one_pooling(void **state)
                  { "{\"pooling_mode_mean_tokens\": true}", QKV_POOLING_MEAN } };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const char *text = "the cat";
-        qkv_matrix by_files = { 0 }, by_option = { 0 };
+        qkv_matrix *by_files = NULL, *by_option = NULL;
         qkv_model_free(load_golden("bert_dense"));
         write_to("modules.json", "[{\"type\": \"Pooling\", \"path\": \"1_Pooling\"}]");
         write_to("1_Pooling/config.json", rows[i].config);
         qkv_model *m = qkv_model_load(folder, NULL);
-        const qkv_texts texts = { .texts = &text, .n = 1 };
         assert_non_null(m);
         assert_int_equal(qkv_model_get_info(m)->pooling, rows[i].pooling);
-        assert_int_equal(qkv_embed(m, &texts, NULL, &by_files), QKV_OK);
-        assert_int_equal(qkv_embed(m, &texts, &(qkv_embed_opts){ .pooling = rows[i].pooling }, &by_option), QKV_OK);
-        assert_memory_equal(by_files.data, by_option.data, sizeof(float) * DIM);
-        qkv_matrix_free(&by_files);
-        qkv_matrix_free(&by_option);
+        assert_int_equal(qkv_embed(m, as_strings(&text, NULL, 1), 1, NULL, &by_files), QKV_OK);
+        assert_int_equal(qkv_embed(m, as_strings(&text, NULL, 1), 1,
+                                   &(qkv_embed_opts){ .as = QKV_EMBED_AS_GIVEN, .pooling = rows[i].pooling }, &by_option),
+                         QKV_OK);
+        assert_memory_equal(by_files->data, by_option->data, sizeof(float) * DIM);
+        qkv_free(by_files);
+        qkv_free(by_option);
         qkv_model_free(m);
     }
 }
@@ -493,35 +496,35 @@ static qkv_model *used;
 static qkv_status tag_once(void)
 {
     const char *texts[] = { "the cats sat on the mat. a dog ran, the cat sat", "paris" };
-    qkv_tagged t = { 0 };
+    qkv_tagged *t = NULL;
     qkv_buffer text = { 0 };
-    qkv_status status = qkv_tag(used, &(qkv_texts){ .texts = texts, .n = 2 }, NULL, &t);
-    assert_true(!status || (!t.n && !t.texts));
-    if (!status) status = qkv_tagged_lines(&t, 0, 1, 1, &text);
+    qkv_status status = qkv_tag(used, as_strings(texts, NULL, 2), 2, NULL, &t);
+    assert_true(!status || !t || (!t->n && !t->texts));
+    if (!status) status = qkv_tagged_lines(t, 0, 1, 1, &text);
     qkv_buffer_free(&text);
-    qkv_tagged_free(&t);
+    qkv_free(t);
     return status;
 }
 
 static qkv_status answer_once(void)
 {
     const char *context = "the cats sat on the mat. a dog ran, the cat sat";
-    qkv_answers a = { 0 };
+    qkv_answers *a = NULL;
     qkv_buffer text = { 0 };
-    qkv_status status = qkv_answer(used, "a cat", 5, context, strlen(context), NULL, &a);
-    assert_true(!status || (!a.n && !a.best));
-    if (!status) status = qkv_answers_lines(&a, 0, &text);
+    qkv_status status = qkv_answer(used, qkv_cstr("a cat"), qkv_cstr(context), NULL, &a);
+    assert_true(!status || !a || (!a->n && !a->best));
+    if (!status) status = qkv_answers_lines(a, 0, &text);
     qkv_buffer_free(&text);
-    qkv_answers_free(&a);
+    qkv_free(a);
     return status;
 }
 
 static qkv_status embed_once(void)
 {
     const char *text = "the cat";
-    qkv_matrix rows = { 0 };
-    qkv_status status = qkv_embed(used, &(qkv_texts){ .texts = &text, .n = 1 }, NULL, &rows);
-    qkv_matrix_free(&rows);
+    qkv_matrix *rows = NULL;
+    qkv_status status = qkv_embed(used, as_strings(&text, NULL, 1), 1, NULL, &rows);
+    qkv_free(rows);
     return status;
 }
 
@@ -581,6 +584,6 @@ int main(void)
         cmocka_unit_test(any_allocation_may_fail),
     };
     int failed = cmocka_run_group_tests(tests, make_folder, remove_folder);
-    qkv_answers_free(&found);
+    qkv_free(found);
     return failed;
 }

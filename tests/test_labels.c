@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include "folder.h"
+#include "as_strings.h"
 
 /* ---- scores ---- */
 
@@ -169,32 +170,33 @@ static qkv_labelled_score measure(const char *out, const char *texts, qkv_buffer
 static void said(const char *out, const char *text, double threshold, int json, const char *expected)
 {
     qkv_model *m = qkv_model_load(in_folder(out), NULL);
-    qkv_matrix row = { 0 };
+    qkv_matrix *row = NULL;
     qkv_buffer line = { 0 };
     const qkv_classified_opts o = { .size = sizeof o, .threshold = threshold, .json = json };
-    assert_int_equal(qkv_classify(m, &(qkv_texts){ .texts = &text, .n = 1 }, NULL, &row), QKV_OK);
-    assert_int_equal(qkv_classified_text_with(m, row.data, &o, &line), QKV_OK);
+    assert_int_equal(qkv_classify(m, as_strings(&text, NULL, 1), 1, NULL, &row), QKV_OK);
+    assert_int_equal(qkv_classified_text_with(m, row->data, &o, &line), QKV_OK);
     if (strncmp(line.data, expected, strlen(expected))) fail_msg("\"%s\" is \"%s\", expected %s", text, line.data, expected);
     qkv_buffer_free(&line);
-    qkv_matrix_free(&row);
+    qkv_free(row);
     qkv_model_free(m);
 }
 
 /* Sigmoids of the logits that softmax has: log(p / (1 - p)) of two labels is as far apart as the logarithms of softmax. */
 static void sigmoids(const char *out)
 {
-    const qkv_texts texts = { .texts = (const char *const[]){ "the day ball soup and more" }, .n = 1 };
-    qkv_matrix one = { 0 }, several = { 0 };
+    qkv_matrix *one = NULL, *several = NULL;
     qkv_model *m = qkv_model_load(in_folder(out), NULL);
-    assert_int_equal(qkv_classify(m, &texts, NULL, &several), QKV_OK);
+    assert_int_equal(
+        qkv_classify(m, as_strings((const char *const[]){ "the day ball soup and more" }, NULL, 1), 1, NULL, &several), QKV_OK);
     assert_int_equal(qkv_model_set_labels(m, NULL, 0, QKV_PROBLEM_CLASSIFICATION, NULL), QKV_OK);
-    assert_int_equal(qkv_classify(m, &texts, NULL, &one), QKV_OK);
+    assert_int_equal(qkv_classify(m, as_strings((const char *const[]){ "the day ball soup and more" }, NULL, 1), 1, NULL, &one),
+                     QKV_OK);
     double logit[3];
-    for (int k = 0; k < 3; k++) logit[k] = log((double)several.data[k] / (1 - (double)several.data[k]));
+    for (int k = 0; k < 3; k++) logit[k] = log((double)several->data[k] / (1 - (double)several->data[k]));
     for (int k = 1; k < 3; k++)
-        assert_true(fabs(log((double)one.data[k] / (double)one.data[0]) - (logit[k] - logit[0])) < 1e-3);
-    qkv_matrix_free(&one);
-    qkv_matrix_free(&several);
+        assert_true(fabs(log((double)one->data[k] / (double)one->data[0]) - (logit[k] - logit[0])) < 1e-3);
+    qkv_free(one);
+    qkv_free(several);
     qkv_model_free(m);
 }
 

@@ -193,7 +193,9 @@ static void strides(void **state)
             while (place > begin + CONTEXT) begin += stride;
             wanted += nll_of(m, ids, begin, place);
         }
-        assert_int_equal(qkv_log_likelihood(m, text, strlen(text), CONTEXT, stride, &got), QKV_OK);
+        assert_int_equal(
+            qkv_log_likelihood(m, qkv_cstr(text), &(qkv_likelihood_opts){ .context = CONTEXT, .stride = stride }, &got),
+            QKV_OK);
         assert_int_equal(got.tokens, N + 1);
         assert_true(fabs(got.nats - wanted) < 1e-5 * wanted);
     }
@@ -219,7 +221,7 @@ static void training_reports_the_same(void **state)
                     p, m,
                     &(qkv_example){ .kind = QKV_EXAMPLE_DOCUMENT, .text = { text, strlen(text) }, .max_length = context }),
                 QKV_OK);
-            assert_int_equal(qkv_log_likelihood(m, text, strlen(text), context, 0, &sum), QKV_OK);
+            assert_int_equal(qkv_log_likelihood(m, qkv_cstr(text), &(qkv_likelihood_opts){ .context = context }, &sum), QKV_OK);
         }
         qkv_batch_opts opts = bare;
         for (opts.in_order = 0; opts.in_order < 2; opts.in_order++) {
@@ -241,26 +243,30 @@ static void measuring_refuses(void **state)
     other = decoder, other.positions = QKV_POSITION_LEARNED, other.max_positions = 4;
     qkv_model *learned = word_model(&other);
     qkv_nll sum = { 0 };
-    assert_int_equal(qkv_log_likelihood(NULL, "w1", 2, 4, 0, &sum), QKV_USAGE);
-    assert_int_equal(qkv_log_likelihood(translator, "w1", 2, 4, 0, &sum), QKV_USAGE);
+    assert_int_equal(qkv_log_likelihood(NULL, qkv_cstr("w1"), &(qkv_likelihood_opts){ .context = 4 }, &sum), QKV_USAGE);
+    assert_int_equal(qkv_log_likelihood(translator, qkv_cstr("w1"), &(qkv_likelihood_opts){ .context = 4 }, &sum), QKV_USAGE);
     assert_non_null(strstr(qkv_error(), "decoder alone"));
-    assert_int_equal(qkv_log_likelihood(ids, "w1", 2, 4, 0, &sum), QKV_USAGE);
-    assert_int_equal(qkv_log_likelihood(m, NULL, 2, 4, 0, &sum), QKV_USAGE);
-    assert_int_equal(qkv_log_likelihood(m, "w1", 2, 4, 0, NULL), QKV_USAGE);
-    assert_int_equal(qkv_log_likelihood(m, "w1", 2, 0, 0, &sum), QKV_USAGE);
-    assert_int_equal(qkv_log_likelihood(m, "w1", 2, 4, 5, &sum), QKV_USAGE);
-    assert_int_equal(qkv_log_likelihood(m, "w1", 2, 4, -1, &sum), QKV_USAGE);
-    assert_int_equal(qkv_log_likelihood(learned, "w1 w2 w3 w4 w5", 14, 5, 0, &sum), QKV_USAGE);
+    assert_int_equal(qkv_log_likelihood(ids, qkv_cstr("w1"), &(qkv_likelihood_opts){ .context = 4 }, &sum), QKV_USAGE);
+    assert_int_equal(qkv_log_likelihood(m, (qkv_str){ NULL, 2 }, &(qkv_likelihood_opts){ .context = 4 }, &sum), QKV_USAGE);
+    assert_int_equal(qkv_log_likelihood(m, qkv_cstr("w1"), &(qkv_likelihood_opts){ .context = 4 }, NULL), QKV_USAGE);
+    assert_int_equal(qkv_log_likelihood(m, qkv_cstr("w1"), &(qkv_likelihood_opts){ .context = -1 }, &sum), QKV_USAGE);
+    assert_int_equal(qkv_log_likelihood(m, qkv_cstr("w1"), &(qkv_likelihood_opts){ .context = 4, .stride = 5 }, &sum),
+                     QKV_USAGE);
+    assert_int_equal(qkv_log_likelihood(m, qkv_cstr("w1"), &(qkv_likelihood_opts){ .context = 4, .stride = -1 }, &sum),
+                     QKV_USAGE);
+    assert_int_equal(qkv_log_likelihood(learned, qkv_cstr("w1 w2 w3 w4 w5"), &(qkv_likelihood_opts){ .context = 5 }, &sum),
+                     QKV_USAGE);
     assert_string_equal(qkv_error(), "perplexity: a context of 5 tokens, the model has positions for 4");
     assert_int_equal(sum.tokens, 0);
-    assert_int_equal(qkv_log_likelihood(learned, "w1 w2 w3 w4 w5", 14, 4, 0, &sum), QKV_OK);
+    assert_int_equal(qkv_log_likelihood(learned, qkv_cstr("w1 w2 w3 w4 w5"), &(qkv_likelihood_opts){ .context = 4 }, &sum),
+                     QKV_OK);
     assert_int_equal(sum.tokens, 6);
-    assert_int_equal(qkv_log_likelihood(m, "", 0, 4, 0, &sum), QKV_OK); /* its end */
+    assert_int_equal(qkv_log_likelihood(m, qkv_cstr(""), &(qkv_likelihood_opts){ .context = 4 }, &sum), QKV_OK); /* its end */
     assert_int_equal(sum.tokens, 7);
-    assert_int_equal(qkv_log_likelihood(m, "w1 \xff", 4, 4, 0, &sum), QKV_OK);
+    assert_int_equal(qkv_log_likelihood(m, (qkv_str){ "w1 \xff", 4 }, &(qkv_likelihood_opts){ .context = 4 }, &sum), QKV_OK);
     assert_int_equal(sum.tokens, 10);
-    qkv_tensor_data_mut(qkv_params_find(qkv_model_params(m), "embed.weight"))[3] = NAN;
-    assert_int_equal(qkv_log_likelihood(m, "w1", 2, 4, 0, &sum), QKV_NUMERIC);
+    qkv__tensor_data(qkv_params_find(qkv_model_params(m), "embed.weight"))[3] = NAN;
+    assert_int_equal(qkv_log_likelihood(m, qkv_cstr("w1"), &(qkv_likelihood_opts){ .context = 4 }, &sum), QKV_NUMERIC);
     assert_int_equal(sum.tokens, 10);
     qkv_dataset *p = qkv_dataset_new();
     assert_int_equal(
@@ -309,7 +315,9 @@ static void files_are_measured(void **state)
     char line[64];
     int told = 0;
     for (int i = 0; i < 3; i++)
-        assert_int_equal(qkv_log_likelihood(m, documents[i], strlen(documents[i]), 2, 1, &wanted), QKV_OK);
+        assert_int_equal(
+            qkv_log_likelihood(m, qkv_cstr(documents[i]), &(qkv_likelihood_opts){ .context = 2, .stride = 1 }, &wanted),
+            QKV_OK);
     const qkv_measure_opts o = { .context = 2, .stride = 1, .note = count_note, .note_data = &told };
     assert_int_equal(qkv_measure_files(m, paths, 2, &o, &found), QKV_OK);
     assert_true(found.documents == 3 && found.bytes == 13 && told == 1);
@@ -823,7 +831,9 @@ static qkv_status measure(void)
 {
     qkv_model *m = word_model(&decoder);
     qkv_nll sum = { 0 };
-    qkv_status status = m ? qkv_log_likelihood(m, "w1 w2 w3 \xff w4", 13, 3, 2, &sum) : qkv_error_status();
+    qkv_status status = m ? qkv_log_likelihood(m, (qkv_str){ "w1 w2 w3 \xff w4", 13 },
+                                               &(qkv_likelihood_opts){ .context = 3, .stride = 2 }, &sum)
+                          : qkv_error_status();
     qkv_model_free(m);
     return status;
 }

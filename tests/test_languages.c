@@ -18,6 +18,7 @@
 #include "folder.h"
 #include "http_client.h"
 #include "model/model.h"
+#include "as_strings.h"
 
 enum { VOCABULARY = 23, FIRST_CODE = 20 };
 
@@ -156,14 +157,15 @@ static void codes_stand_where_they_belong(void **state)
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         qkv_model *m = golden_with(rows[i].model, rows[i].codes, rows[i].after, rows[i].start);
-        qkv_translations t = { 0 };
+        qkv_translations *t = NULL;
         const qkv_translate_opts o = { .size = sizeof o, .source_lang = rows[i].source, .target_lang = rows[i].target };
-        if (qkv_translate(m, (const char *[]){ "t5 t6" }, NULL, 1, &o, &t)) fail_msg("row %d: %s", (int)i, qkv_error());
-        assert_int_equal(t.n_source[0], 4);
-        assert_memory_equal(t.source_ids[0], rows[i].ids, sizeof rows[i].ids);
-        same_as_search(m, rows[i].ids, 4, rows[i].wanted_start, rows[i].wanted_first, t.best);
-        assert_null(strchr(t.best[0].text, '_')); /* a code is no text */
-        qkv_translations_free(&t);
+        if (qkv_translate(m, as_strings((const char *[]){ "t5 t6" }, NULL, 1), 1, &o, &t))
+            fail_msg("row %d: %s", (int)i, qkv_error());
+        assert_int_equal(t->n_source[0], 4);
+        assert_memory_equal(t->source_ids[0], rows[i].ids, sizeof rows[i].ids);
+        same_as_search(m, rows[i].ids, 4, rows[i].wanted_start, rows[i].wanted_first, t->best);
+        assert_null(strchr(t->best[0].text.data, '_')); /* a code is no text */
+        qkv_free(t);
         qkv_model_free(m);
     }
 }
@@ -185,13 +187,13 @@ static void languages_it_has_not(void **state)
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         qkv_model *m = golden_with(rows[i].model, rows[i].codes, false, 0);
-        qkv_translations t = { 0 };
+        qkv_translations *t = NULL;
         const qkv_translate_opts o = { .size = sizeof o, .source_lang = rows[i].source, .target_lang = rows[i].target };
-        assert_int_equal(qkv_translate(m, NULL, NULL, 0, &o, &t), QKV_USAGE);
+        assert_int_equal(qkv_translate(m, NULL, 0, &o, &t), QKV_USAGE);
         if (!strstr(qkv_error(), rows[i].words)) fail_msg("row %d: %s", (int)i, qkv_error());
-        assert_int_equal(qkv_summarize(m, NULL, NULL, 0, &o, &t), QKV_USAGE);
+        assert_int_equal(qkv_summarize(m, NULL, 0, &o, &t), QKV_USAGE);
         if (strstr(qkv_error(), "translate")) fail_msg("row %d: %s", (int)i, qkv_error()); /* it is no translation */
-        qkv_translations_free(&t);
+        qkv_free(t);
         qkv_model_free(m);
     }
 }
@@ -203,9 +205,9 @@ static void bart_classifies(void **state)
     (void)state;
     qkv_model *m = golden_with("bart_classify", of_none, false, 0);
     const char *const texts[] = { "t5 t6", "t7 t8 t9 t10" };
-    qkv_matrix got = { 0 };
-    assert_int_equal(qkv_classify(m, &(qkv_texts){ .texts = texts, .n = 2 }, NULL, &got), QKV_OK);
-    assert_int_equal(got.width, 3);
+    qkv_matrix *got = NULL;
+    assert_int_equal(qkv_classify(m, as_strings(texts, NULL, 2), 2, NULL, &got), QKV_OK);
+    assert_int_equal(got->width, 3);
     for (int i = 0; i < 2; i++) {
         const qkv__transformer *f = qkv__model_transformer(m);
         qkv_ids ids = { 0 };
@@ -217,16 +219,16 @@ static void bart_classifies(void **state)
                                                      &(qkv_tokens){ .ids = ids.ids, .rows = 1, .length = (int64_t)ids.n });
         qkv_tensor *last = qkv__transformer_decode(f, t, &(qkv_tokens){ .ids = later, .rows = 1, .length = (int64_t)ids.n },
                                                    memory, NULL);
-        assert_memory_equal(got.data + 3 * i, qkv_tensor_data(qkv_softmax(qkv__transformer_classify(f, last, NULL))),
+        assert_memory_equal(got->data + 3 * i, qkv_tensor_data(qkv_softmax(qkv__transformer_classify(f, last, NULL))),
                             3 * sizeof(float));
         qkv_tape_free(t);
         qkv_ids_free(&ids);
     }
-    qkv_translations t = { 0 };
-    assert_int_equal(qkv_translate(m, texts, NULL, 2, NULL, &t), QKV_UNSUPPORTED);
+    qkv_translations *t = NULL;
+    assert_int_equal(qkv_translate(m, as_strings(texts, NULL, 2), 2, NULL, &t), QKV_UNSUPPORTED);
     assert_int_equal(qkv_model_get_info(m)->can, QKV_CAN_CLASSIFY);
-    qkv_translations_free(&t);
-    qkv_matrix_free(&got);
+    qkv_free(t);
+    qkv_free(got);
     qkv_model_free(m);
 }
 
@@ -235,9 +237,11 @@ static void a_forced_token_is_certain(void **state)
 {
     (void)state;
     qkv_model *m = golden_with("bart", of_none, false, 0);
-    qkv_translations t = { 0 };
-    assert_int_equal(qkv_translate(m, (const char *[]){ "t5 t6" }, NULL, 1, &(qkv_translate_opts){ .beam = 1 }, &t), QKV_OK);
-    const qkv_translation *x = t.best;
+    qkv_translations *t = NULL;
+    assert_int_equal(
+        qkv_translate(m, as_strings((const char *[]){ "t5 t6" }, NULL, 1), 1, &(qkv_translate_opts){ .beam_size = 1 }, &t),
+        QKV_OK);
+    const qkv_translation *x = t->best;
     assert_int_equal(x->ids[0], 0);
     int32_t target[64] = { 2 };
     memcpy(target + 1, x->ids, sizeof *target * (size_t)x->n_ids);
@@ -245,14 +249,14 @@ static void a_forced_token_is_certain(void **state)
     const qkv__transformer *f = qkv__model_transformer(m);
     qkv_tape *tape = qkv_tape_new(&(qkv_tape_opts){ .inference = 1 });
     qkv_tensor *memory = qkv__transformer_encode(f, tape,
-                                                 &(qkv_tokens){ .ids = t.source_ids[0], .rows = 1, .length = t.n_source[0] });
+                                                 &(qkv_tokens){ .ids = t->source_ids[0], .rows = 1, .length = t->n_source[0] });
     qkv_tensor *p = qkv_log_softmax(qkv__transformer_logits(
         f, qkv__transformer_decode(f, tape, &(qkv_tokens){ .ids = target, .rows = 1, .length = x->n_ids + 1 }, memory, NULL)));
     double sum = 0;
-    for (int64_t i = 1; i < x->n_ids + !x->is_cut; i++) sum += (double)qkv_tensor_data(p)[i * VOCABULARY + target[i + 1]];
+    for (int64_t i = 1; i < x->n_ids + !x->truncated; i++) sum += (double)qkv_tensor_data(p)[i * VOCABULARY + target[i + 1]];
     assert_true(x->n_ids > 2 && fabs(sum - x->log_p) < 1e-3);
     qkv_tape_free(tape);
-    qkv_translations_free(&t);
+    qkv_free(t);
     qkv_model_free(m);
 }
 
@@ -281,10 +285,10 @@ static void ends_come_late_enough(void **state)
 
 static char *text_of(const qkv_model *m, const char *source, const qkv_translate_opts *o)
 {
-    qkv_translations t = { 0 };
-    if (qkv_translate(m, &source, NULL, 1, o, &t)) fail_msg("%s: %s", source, qkv_error());
-    char *copy = strdup(t.best[0].text);
-    qkv_translations_free(&t);
+    qkv_translations *t = NULL;
+    if (qkv_translate(m, as_strings(&source, NULL, 1), 1, o, &t)) fail_msg("%s: %s", source, qkv_error());
+    char *copy = strdup(t->best[0].text.data);
+    qkv_free(t);
     return copy;
 }
 
@@ -293,24 +297,24 @@ static void sentences_one_by_one(void **state)
     (void)state;
     qkv_model *m = golden_with("bart", of_none, false, 0);
     static const char *const texts[] = { "t5 t6 \xE3\x80\x82 t7 t8 t9 \xE3\x80\x82", "", "t10 t11" };
-    qkv_translate_opts o = { .size = sizeof o, .beam = 2, .n_best = 2 };
+    qkv_translate_opts o = { .size = sizeof o, .beam_size = 2, .n_best = 2 };
     char *first = text_of(m, "t5 t6 \xE3\x80\x82", &o), *second = text_of(m, "t7 t8 t9 \xE3\x80\x82", &o);
     char *third = text_of(m, texts[2], &o), joined[512];
     snprintf(joined, sizeof joined, "%s %s", first, second);
     o.split = QKV_SPLIT_SENTENCES;
-    qkv_translations t = { 0 };
-    assert_int_equal(qkv_translate(m, texts, NULL, 3, &o, &t), QKV_OK);
-    assert_int_equal(t.n, 3);
-    assert_string_equal(t.best[0].text, joined);
-    assert_string_equal(t.best[2].text, "");
-    assert_string_equal(t.best[4].text, third);
-    assert_true(t.best[0].n_ids > t.best[4].n_ids || strlen(first) == 0);
+    qkv_translations *t = NULL;
+    assert_int_equal(qkv_translate(m, as_strings(texts, NULL, 3), 3, &o, &t), QKV_OK);
+    assert_int_equal(t->n, 3);
+    assert_string_equal(t->best[0].text.data, joined);
+    assert_string_equal(t->best[2].text.data, "");
+    assert_string_equal(t->best[4].text.data, third);
+    assert_true(t->best[0].n_ids > t->best[4].n_ids || strlen(first) == 0);
     o.attention = 1;
-    assert_int_equal(qkv_translate(m, texts, NULL, 3, &o, &t), QKV_USAGE);
+    assert_int_equal(qkv_translate(m, as_strings(texts, NULL, 3), 3, &o, &t), QKV_USAGE);
     o.attention = 0, o.max_source = 2; /* of one sentence that is too long the text has no translation */
-    assert_int_equal(qkv_translate(m, texts, NULL, 3, &o, &t), QKV_OK);
-    assert_true(t.status[0] == QKV_LIMIT && !t.status[1] && !t.status[2]);
-    qkv_translations_free(&t);
+    assert_int_equal(qkv_translate(m, as_strings(texts, NULL, 3), 3, &o, &t), QKV_OK);
+    assert_true(t->status[0] == QKV_LIMIT && !t->status[1] && !t->status[2]);
+    qkv_free(t);
     free(first), free(second), free(third);
     qkv_model_free(m);
 }
@@ -323,20 +327,20 @@ static void summaries_in_parts(void **state)
     assert_string_equal(said->prefix, "summarize: ");
     assert_true(said->beam == 4 && said->no_repeat == 3 && said->max_length == 200 && said->min_length == 30);
     const qkv_translate_opts as_said = {
-        .size = sizeof as_said, .beam = 4, .no_repeat = 3, .length_penalty = 2, .max_length = 199, .min_length = 29
+        .size = sizeof as_said, .beam_size = 4, .no_repeat_ngram = 3, .length_penalty = 2, .max_length = 199, .min_length = 29
     };
     char *first = text_of(m, "summarize: t5 t6 \xE3\x80\x82", &as_said), joined[2048];
     char *second = text_of(m, "summarize: t7 t8 \xE3\x80\x82\nt9 \xE3\x80\x82", &as_said);
     snprintf(joined, sizeof joined, "%s %s", first, second);
-    qkv_translations t = { 0 };
+    qkv_translations *t = NULL;
     const char *text = "t5 t6 \xE3\x80\x82\nt7 t8 \xE3\x80\x82\nt9 \xE3\x80\x82\n";
     /* 8 tokens: the prefix has one, and the second sentence goes with the third, not with the first */
-    assert_int_equal(qkv_summarize(m, &text, NULL, 1, &(qkv_translate_opts){ .max_source = 8 }, &t), QKV_OK);
-    assert_string_equal(t.best[0].text, joined);
+    assert_int_equal(qkv_summarize(m, as_strings(&text, NULL, 1), 1, &(qkv_translate_opts){ .max_source = 8 }, &t), QKV_OK);
+    assert_string_equal(t->best[0].text.data, joined);
     char *whole = text_of(m, "summarize: t5 t6 \xE3\x80\x82\nt7 t8 \xE3\x80\x82\nt9 \xE3\x80\x82", &as_said);
-    assert_int_equal(qkv_summarize(m, &text, NULL, 1, NULL, &t), QKV_OK);
-    assert_string_equal(t.best[0].text, whole);
-    qkv_translations_free(&t);
+    assert_int_equal(qkv_summarize(m, as_strings(&text, NULL, 1), 1, NULL, &t), QKV_OK);
+    assert_string_equal(t->best[0].text.data, whole);
+    qkv_free(t);
     free(first), free(second), free(whole);
     qkv_model_free(m);
 }

@@ -17,6 +17,7 @@
 #include "scores.h"
 #include "folder.h"
 #include "model/model.h"
+#include "as_strings.h"
 
 enum { TEXTS = 40 };
 static const char *const words[] = { "the cat", "sat on", "the mat", "I love", "you and", "a dog", "who ran", "home" };
@@ -187,16 +188,18 @@ static void handed_on(void **state)
 
 /* ---- in translations ---- */
 
-static void translate_with(const qkv_model *m, float alpha, qkv_translations *out)
+static void translate_with(const qkv_model *m, float alpha, qkv_translations **out)
 {
-    assert_int_equal(qkv_translate(m, texts, NULL, TEXTS, &(qkv_translate_opts){ .length_penalty = alpha }, out), QKV_OK);
+    assert_int_equal(
+        qkv_translate(m, as_strings(texts, NULL, TEXTS), TEXTS, &(qkv_translate_opts){ .length_penalty = alpha }, out), QKV_OK);
 }
 
 /* How many of them are the same, scores too. */
 static int count_same(const qkv_translations *a, const qkv_translations *b)
 {
     int n = 0;
-    for (int i = 0; i < TEXTS; i++) n += !strcmp(a->best[i].text, b->best[i].text) && a->best[i].score == b->best[i].score;
+    for (int i = 0; i < TEXTS; i++)
+        n += !strcmp(a->best[i].text.data, b->best[i].text.data) && a->best[i].score == b->best[i].score;
     return n;
 }
 
@@ -204,22 +207,22 @@ static void used_unless_given(void **state)
 {
     (void)state;
     qkv_model *m = make_model();
-    qkv_translations usual = { 0 }, larger = { 0 }, none = { 0 }, now = { 0 };
+    qkv_translations *usual = NULL, *larger = NULL, *none = NULL, *now = NULL;
     translate_with(m, 0, &usual);
     translate_with(m, 1.4f, &larger);
     translate_with(m, -1, &none);
-    assert_true(count_same(&usual, &larger) < TEXTS && count_same(&usual, &none) < TEXTS);
+    assert_true(count_same(usual, larger) < TEXTS && count_same(usual, none) < TEXTS);
     assert_int_equal(qkv_model_set_length_penalty(m, 1.4f), QKV_OK);
     translate_with(m, 0, &now);
-    assert_int_equal(count_same(&now, &larger), TEXTS);
+    assert_int_equal(count_same(now, larger), TEXTS);
     translate_with(m, 0.6f, &now);
-    assert_int_equal(count_same(&now, &usual), TEXTS);
+    assert_int_equal(count_same(now, usual), TEXTS);
     translate_with(m, -1, &now);
-    assert_int_equal(count_same(&now, &none), TEXTS);
-    qkv_translations_free(&usual);
-    qkv_translations_free(&larger);
-    qkv_translations_free(&none);
-    qkv_translations_free(&now);
+    assert_int_equal(count_same(now, none), TEXTS);
+    qkv_free(usual);
+    qkv_free(larger);
+    qkv_free(none);
+    qkv_free(now);
     qkv_model_free(m);
 }
 
@@ -233,7 +236,7 @@ static const qkv_fit_length_opts by_characters = { .tokenizer = QKV_SCORE_TOKENI
 /* As the command prints it. */
 static void print_line(const qkv_translation *x, char to[LINE])
 {
-    snprintf(to, LINE, "%s", x->text);
+    snprintf(to, LINE, "%s", x->text.data);
     for (; *to; to++)
         if (*to == '\n' || *to == '\r') *to = ' ';
 }
@@ -253,11 +256,11 @@ static void print_lines(const qkv_translations *t, lines *to)
 
 static lines *lines_with(const qkv_model *m, float alpha)
 {
-    qkv_translations t = { 0 };
+    qkv_translations *t = NULL;
     lines *l = calloc(1, sizeof *l);
     translate_with(m, alpha, &t);
-    print_lines(&t, l);
-    qkv_translations_free(&t);
+    print_lines(t, l);
+    qkv_free(t);
     return l;
 }
 
@@ -326,13 +329,13 @@ static void a_promise_is_not_enough(void **state)
 {
     (void)state;
     qkv_model *m = make_model();
-    qkv_translations t = { 0 };
+    qkv_translations *t = NULL;
     lines *references = calloc(1, sizeof *references);
-    assert_int_equal(qkv_translate(m, texts, NULL, TEXTS, &(qkv_translate_opts){ .n_best = 4 }, &t), QKV_OK);
+    assert_int_equal(qkv_translate(m, as_strings(texts, NULL, TEXTS), TEXTS, &(qkv_translate_opts){ .n_best = 4 }, &t), QKV_OK);
     for (int i = 0; i < TEXTS; i++) {
         double highest = -INFINITY;
-        for (const qkv_translation *x = &t.best[4 * i], *end = x + 4; x < end && x->n_ids >= 0; x++) {
-            double length = (double)(x->n_ids + !x->is_cut), score = x->log_p / pow((5 + length) / 6, 2);
+        for (const qkv_translation *x = &t->best[4 * i], *end = x + 4; x < end && x->n_ids >= 0; x++) {
+            double length = (double)(x->n_ids + !x->truncated), score = x->log_p / pow((5 + length) / 6, 2);
             if (score <= highest) continue;
             highest = score;
             print_line(x, references->storage[i]);
@@ -345,7 +348,7 @@ static void a_promise_is_not_enough(void **state)
     assert_true(fit.length_penalty > 0.6f && fit.length_penalty < 1.7f && fit.usual_bleu == usual && fit.bleu > usual);
     assert_true(fit.bleu == bleu_of(m, fit.length_penalty, references));
     free(references);
-    qkv_translations_free(&t);
+    qkv_free(t);
     qkv_model_free(m);
 }
 
@@ -427,11 +430,7 @@ static void by_length(void **state)
     qkv_model_free(m);
 }
 
-static qkv_status end_at_once(void *data)
-{
-    ++*(int *)data;
-    return QKV_FAILURE;
-}
+static int end_at_once(void *data) { return ++*(int *)data; }
 
 static void refused_and_ended(void **state)
 {
@@ -444,8 +443,8 @@ static void refused_and_ended(void **state)
     assert_int_equal(qkv_fit_length_penalty(m, texts, texts, 0, NULL, &fit), QKV_USAGE);
     assert_int_equal(qkv_fit_length_penalty(m, texts, (const char *[]){ "a", NULL }, 2, NULL, &fit), QKV_USAGE);
     assert_int_equal(qkv_fit_length_penalty(m, texts, (const char *[]){ "a", "\xff" }, 2, NULL, &fit), QKV_FORMAT);
-    const qkv_fit_length_opts ended = { .each_step = end_at_once, .each_step_data = &steps };
-    assert_int_equal(qkv_fit_length_penalty(m, texts, texts, TEXTS, &ended, &fit), QKV_FAILURE);
+    const qkv_fit_length_opts ended = { .hooks = &(qkv_hooks){ .data = &steps, .cancel = end_at_once } };
+    assert_int_equal(qkv_fit_length_penalty(m, texts, texts, TEXTS, &ended, &fit), QKV_CANCELLED);
     assert_true(steps == 1 && fit.lines == -7);
     qkv_model_free(m);
 }

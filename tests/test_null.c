@@ -137,7 +137,7 @@ static qkv_status each_labelled(void *data, const qkv_labelled *x) { return (voi
 #define V_const_qkv_session_P it.session
 #define V_qkv_chat_P it.chat
 #define V_const_qkv_chat_P it.chat
-#define V_qkv_chat_turn_P ZERO(qkv_chat_turn)
+#define V_qkv_chat_usage_P ZERO(qkv_chat_usage)
 #define V_const_qkv_chat_opts_P ZERO(qkv_chat_opts)
 #define V_const_qkv_chat_render_opts_P ZERO(qkv__chat_render_opts)
 #define V_qkv_tokenizer_P it.tokenizer
@@ -182,17 +182,17 @@ static qkv_status each_labelled(void *data, const qkv_labelled *x) { return (voi
 #define V_const_qkv_bleu_score_P ZERO(qkv_bleu_score)
 #define V_const_qkv_chrf_score_P ZERO(qkv_chrf_score)
 #define V_qkv_corpus_read_P ZERO(qkv_corpus_read)
-#define V_qkv_filled_P ZERO(qkv_filled)
+#define V_qkv_filled_P_P EMPTY(qkv_filled)
 #define V_const_qkv_filled_P ZERO(qkv_filled)
-#define V_qkv_tagged_P ZERO(qkv_tagged)
+#define V_qkv_tagged_P_P EMPTY(qkv_tagged)
 #define V_const_qkv_tagged_P ZERO(qkv_tagged)
-#define V_qkv_answers_P ZERO(qkv_answers)
+#define V_qkv_answers_P_P EMPTY(qkv_answers)
 #define V_const_qkv_answers_P ZERO(qkv_answers)
 #define V_const_qkv_answer_opts_P ZERO(qkv_answer_opts)
-#define V_qkv_ranked_P ZERO(qkv_ranked)
+#define V_qkv_ranking_P_P EMPTY(qkv_ranking)
 #define V_qkv_search_result_P ZERO(qkv_search_result)
 #define V_qkv_special_tokens_P ZERO(qkv_special_tokens)
-#define V_qkv_generated_P ZERO(qkv_generated)
+#define V_qkv_generated_P_P EMPTY(qkv_generated)
 #define V_const_qkv_generated_P ZERO(qkv_generated)
 #define V_qkv_head_measures_P ZERO(qkv_head_measures)
 #define V_qkv_ids_P ZERO(qkv_ids)
@@ -202,11 +202,15 @@ static qkv_status each_labelled(void *data, const qkv_labelled *x) { return (voi
 #define V_const_qkv_ids_P ZERO(qkv_ids)
 #define V_qkv_lines_read_P ZERO(qkv_lines_read)
 #define V_qkv_train_state_P ZERO(qkv_train_state)
-#define V_qkv_matrix_P ZERO(qkv_matrix)
+#define V_qkv_matrix_P_P EMPTY(qkv_matrix)
 #define V_qkv_span_P ZERO(qkv_span)
 #define V_qkv_measured_P ZERO(qkv_measured)
 #define V_const_qkv_measured_P ZERO(qkv_measured)
 #define V_const_qkv_measure_opts_P ZERO(qkv_measure_opts)
+#define V_const_qkv_likelihood_opts_P ZERO(qkv_likelihood_opts)
+#define V_const_qkv_fill_opts_P ZERO(qkv_fill_opts)
+#define V_qkv_text_P_P EMPTY(qkv_text)
+#define V_const_qkv_str_P strings
 #define V_qkv_nll_P ZERO(qkv_nll)
 #define V_qkv_axis_P_P EMPTY(qkv_axis)
 #define V_qkv_training_curves_P ZERO(qkv_training_curves)
@@ -214,7 +218,7 @@ static qkv_status each_labelled(void *data, const qkv_labelled *x) { return (voi
 #define V_qkv_status QKV_IO
 #define V_qkv_config_P ZERO(qkv_config)
 #define V_qkv_generate_opts_P ZERO(qkv_generate_opts)
-#define V_qkv_translations_P ZERO(qkv_translations)
+#define V_qkv_translations_P_P EMPTY(qkv_translations)
 #define V_const_qkv_attend_opts_P ZERO(qkv_attend_opts)
 #define V_const_qkv_attention_maps_opts_P ZERO(qkv_attention_maps_opts)
 #define V_const_qkv_attention_maps_P ZERO(qkv_attention_maps)
@@ -256,7 +260,6 @@ static qkv_status each_labelled(void *data, const qkv_labelled *x) { return (voi
 #define V_const_qkv_access_P ZERO(qkv_access)
 #define V_const_qkv_server_opts_P ZERO(qkv_server_opts)
 #define V_const_qkv_session_opts_P ZERO(qkv_session_opts)
-#define V_const_qkv_texts_P &(qkv_texts){ .texts = texts, .n = 1 }
 #define V_const_qkv_trainer_opts_P &(qkv_trainer_opts){ .batches = &(qkv_batch_opts){ .max_tokens = 64, .end = 2 } }
 #define V_const_qkv_config_P &shape
 #define V_const_qkv_translate_opts_P ZERO(qkv_translate_opts)
@@ -284,7 +287,6 @@ static qkv_status each_labelled(void *data, const qkv_labelled *x) { return (voi
 #define V_qkv_pooling QKV_POOLING_MEAN
 #define V_qkv_problem QKV_PROBLEM_CLASSIFICATION
 #define V_qkv_document_each each_piece
-#define V_qkv_generate_each each_piece
 #define V_qkv_labelled_each each_labelled
 #define V_qkv_line_pair_each each_pair
 /* clang-format on */
@@ -300,8 +302,8 @@ static bool make_chat(void)
     const qkv_config o = { .decoder_layers = 1, .dim = 8, .heads = 2, .d_ff = 8, .vocabulary = 300 };
     it.talker = qkv_model_new(&o, 1);
     if (!it.talker || qkv_model_set_tokenizers(it.talker, qkv_tokenizer_train(it.words, NULL), NULL)) return false;
-    it.chat = qkv_chat_new(it.talker, &(qkv_chat_opts){ .chat_template = written, .context = 16 });
-    return it.chat && !qkv_chat_add(it.chat, "user", "a", 1);
+    it.chat = qkv_chat_new(it.talker, &(qkv_chat_opts){ .chat_template = written, .max_context = 16 });
+    return it.chat && !qkv_chat_add(it.chat, "user", qkv_cstr("a"));
 }
 
 static int make_one_of_each(void **state)

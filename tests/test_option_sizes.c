@@ -127,7 +127,7 @@ static void options_as_results(void **state)
     memset(&shorter, 0x5a, sizeof shorter);
     shorter.size = offsetof(qkv_generate_opts, stops);
     assert_int_equal(qkv_sampling_defaults(NULL, &shorter), QKV_OK);
-    assert_true(shorter.size == offsetof(qkv_generate_opts, stops) && shorter.temperature == 0 && shorter.no_repeat == 0);
+    assert_true(shorter.size == offsetof(qkv_generate_opts, stops) && shorter.temperature == 0 && shorter.no_repeat_ngram == 0);
     assert_int_equal(shorter.seed, 0x5a5a5a5a5a5a5a5a);
     whole.top_k = 3;
     assert_int_equal(qkv_sampling_defaults(NULL, &whole), QKV_OK);

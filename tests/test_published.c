@@ -22,6 +22,7 @@
 #include "model/classes.h"
 #include "nn/params.h"
 #include "model/model.h"
+#include "as_strings.h"
 
 enum { VOCABULARY = 23 };
 
@@ -313,10 +314,10 @@ static void classes_are_pytorchs(void **state)
             assert_int_equal(qkv__safetensors_read(in_folder("golden.safetensors"), &golden), QKV_OK);
             double wanted[3];
             softmax_of(qkv__safetensors_floats(qkv__safetensors_find(&golden, "classes")) + 3 * rows[i].row, 3, wanted);
-            qkv_matrix found = { 0 };
-            assert_int_equal(qkv_classify(m, &(qkv_texts){ .texts = &rows[i].text, .n = 1 }, NULL, &found), QKV_OK);
-            check_row(found.data, wanted, 3, 1e-4);
-            qkv_matrix_free(&found);
+            qkv_matrix *found = NULL;
+            assert_int_equal(qkv_classify(m, as_strings(&rows[i].text, NULL, 1), 1, NULL, &found), QKV_OK);
+            check_row(found->data, wanted, 3, 1e-4);
+            qkv_free(found);
             qkv__safetensors_free(&golden);
             qkv_model_free(m);
         }
@@ -336,23 +337,25 @@ static void pairs_have_types(void **state)
 {
     (void)state;
     qkv_model *m = golden_with("bert_classify", &of_bert);
-    qkv_matrix found = { 0 };
-    assert_int_equal(qkv_classify(m, &(qkv_texts){ .texts = firsts, .pairs = seconds, .n = 4 }, NULL, &found), QKV_OK);
-    assert_int_equal(found.cut, 1);
+    qkv_matrix *found = NULL;
+    assert_int_equal(
+        qkv_classify(m, as_strings(firsts, NULL, 4), 4, &(qkv_encoder_opts){ .pairs = as_strings(seconds, NULL, 4) }, &found),
+        QKV_OK);
+    assert_int_equal(found->truncated, 1);
     for (int i = 0; i < 4; i++) {
         double wanted[3];
         classes_of(m, pair_ids[i], pair_types[i], pair_lengths[i], wanted);
-        check_row(found.data + 3 * i, wanted, 3, 1e-6);
+        check_row(found->data + 3 * i, wanted, 3, 1e-6);
     }
     const char *const alone[] = { "t7 t8", "t7 [SEP] t8" };
     const int32_t alone_ids[2][5] = { { 2, 7, 8, 3 }, { 2, 7, 1, 8, 3 } }; /* what a text spells is text */
-    assert_int_equal(qkv_classify(m, &(qkv_texts){ .texts = alone, .n = 2 }, NULL, &found), QKV_OK);
+    assert_int_equal(qkv_classify(m, as_strings(alone, NULL, 2), 2, NULL, &found), QKV_OK);
     for (int i = 0; i < 2; i++) {
         double wanted[3];
         classes_of(m, alone_ids[i], NULL, 4 + i, wanted);
-        check_row(found.data + 3 * i, wanted, 3, 1e-6);
+        check_row(found->data + 3 * i, wanted, 3, 1e-6);
     }
-    qkv_matrix_free(&found);
+    qkv_free(found);
     qkv_model_free(m);
 }
 
@@ -362,12 +365,13 @@ static void pairs_of_roberta(void **state)
     (void)state;
     qkv_model *m = golden_with("roberta_classify", &of_roberta);
     const int32_t ids[] = { 0, 7, 8, 2, 2, 9, 2 };
-    qkv_matrix found = { 0 };
-    const qkv_texts one = { .texts = (const char *[]){ "t7 t8" }, .pairs = (const char *[]){ "t9" }, .n = 1 };
-    assert_int_equal(qkv_classify(m, &one, NULL, &found), QKV_OK);
+    qkv_matrix *found = NULL;
+    assert_int_equal(qkv_classify(m, as_strings((const char *[]){ "t7 t8" }, NULL, 1), 1,
+                                  &(qkv_encoder_opts){ .pairs = as_strings((const char *[]){ "t9" }, NULL, 1) }, &found),
+                     QKV_OK);
     double wanted[3];
     classes_of(m, ids, NULL, 7, wanted);
-    check_row(found.data, wanted, 3, 1e-6);
+    check_row(found->data, wanted, 3, 1e-6);
     qkv_dataset *p = qkv_dataset_new();
     qkv_batch b = { 0 };
     assert_int_equal(
@@ -381,7 +385,7 @@ static void pairs_of_roberta(void **state)
     qkv_batch_free(&b);
     qkv_loader_free(e);
     qkv_dataset_free(p);
-    qkv_matrix_free(&found);
+    qkv_free(found);
     qkv_model_free(m);
 }
 
@@ -414,12 +418,14 @@ static void learning_reads_alike(void **state)
         assert_memory_equal(b.source + i * b.source_length, pair_ids[i], sizeof(int32_t) * (size_t)pair_lengths[i]);
     }
     assert_int_equal(b.source_lengths[4], 4);
-    qkv_matrix found = { 0 };
-    assert_int_equal(qkv_classify(m, &(qkv_texts){ .texts = firsts, .pairs = seconds, .n = 4 }, NULL, &found), QKV_OK);
+    qkv_matrix *found = NULL;
+    assert_int_equal(
+        qkv_classify(m, as_strings(firsts, NULL, 4), 4, &(qkv_encoder_opts){ .pairs = as_strings(seconds, NULL, 4) }, &found),
+        QKV_OK);
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .inference = 1 });
     const float *together = qkv_tensor_data(qkv_softmax(qkv__classify_batch(m, t, &b)));
     assert_non_null(together);
-    assert_memory_equal(together, found.data, sizeof(float) * 12);
+    assert_memory_equal(together, found->data, sizeof(float) * 12);
     const qkv_loss o = qkv_loss_classification(NULL, 3);
     double loss, wanted = 0, p3[3];
     assert_int_equal(qkv_evaluate(m, p, &o, &opts, &loss), QKV_OK);
@@ -432,7 +438,7 @@ static void learning_reads_alike(void **state)
     assert_true(fabs(loss - wanted) < 1e-5);
     assert_null(qkv__classify_batch(NULL, t, &b));
     qkv_tape_free(t);
-    qkv_matrix_free(&found);
+    qkv_free(found);
     qkv_batch_free(&b);
     qkv_loader_free(e);
     qkv_dataset_free(p);
@@ -446,9 +452,8 @@ static void embeds_as_published(void **state)
     (void)state;
     qkv_model *m = golden_with("bert_sentence", &of_bert); /* the mean, normalised, of 10 tokens */
     const char *const texts[] = { "t7 t8 t9 t10 t11 t12 t13 t14 t15 t16" };
-    const qkv_texts one = { .texts = texts, .n = 1 };
     const int32_t cut[] = { 2, 7, 8, 9, 10, 11, 12, 13, 14, 3 }, whole[] = { 2, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 3 };
-    qkv_matrix found = { 0 };
+    qkv_matrix *found = NULL;
     const qkv__transformer *x = qkv__model_transformer(m);
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .inference = 1 });
     for (int plain = 0; plain < 2; plain++) {
@@ -459,13 +464,15 @@ static void embeds_as_published(void **state)
         for (int64_t i = 0; i < 16 * n; i++) mean[i % 16] += (double)hidden[i] / (double)n;
         for (int i = 0; i < 16; i++) sum += mean[i] * mean[i];
         for (int i = 0; i < 16 && !plain; i++) mean[i] /= sqrt(sum);
-        assert_int_equal(qkv_embed(m, &one, plain ? &(qkv_embed_opts){ 0 } : NULL, &found), QKV_OK);
-        assert_int_equal(found.cut, !plain);
-        check_row(found.data, mean, 16, 1e-5);
+        assert_int_equal(
+            qkv_embed(m, as_strings(texts, NULL, 1), 1, plain ? &(qkv_embed_opts){ .as = QKV_EMBED_AS_GIVEN } : NULL, &found),
+            QKV_OK);
+        assert_int_equal(found->truncated, !plain);
+        check_row(found->data, mean, 16, 1e-5);
         qkv_tape_reset(t);
     }
     qkv_tape_free(t);
-    qkv_matrix_free(&found);
+    qkv_free(found);
     qkv_model_free(m);
 }
 
@@ -484,7 +491,7 @@ static void check_filled(const qkv_model *m, const qkv_filled *f, int64_t mask, 
             better += p[k] > p[x->id] + 1e-6;
         assert_true(better <= i);
         if (i) assert_true(x->p <= x[-1].p);
-        assert_int_equal(strlen(x->text), x->length);
+        assert_int_equal(strlen(x->text.data), x->text.length);
     }
     qkv_tape_free(t);
 }
@@ -495,32 +502,32 @@ static void fills_masks(void **state)
     static const char text[] = "t7 [MASK]  t8 <mask>t9";
     const int32_t ids[] = { 2, 7, 4, 8, 4, 9, 3 };
     static const char *const models[] = { "bert_mlm", "distilbert_mlm" };
-    qkv_filled f = { 0 };
+    qkv_filled *f = NULL;
     for (int k = 0; k < 2; k++) {
         qkv_model *m = golden_with(models[k], &of_bert);
-        assert_int_equal(qkv_fill_mask(m, text, strlen(text), 0, &f), QKV_OK);
-        assert_true(f.masks == 2 && f.n_best == 5);
-        assert_true(f.places[0].begin == 3 && f.places[0].end == 9 && f.places[1].begin == 14 && f.places[1].end == 20);
-        check_filled(m, &f, 0, ids, 7, 2);
-        check_filled(m, &f, 1, ids, 7, 4);
+        assert_int_equal(qkv_fill_mask(m, qkv_cstr(text), NULL, &f), QKV_OK);
+        assert_true(f->masks == 2 && f->n_best == 5);
+        assert_true(f->places[0].begin == 3 && f->places[0].end == 9 && f->places[1].begin == 14 && f->places[1].end == 20);
+        check_filled(m, f, 0, ids, 7, 2);
+        check_filled(m, f, 1, ids, 7, 4);
         char wanted[64];
-        snprintf(wanted, sizeof wanted, "t7 %s  t8 <mask>t9", f.best[0].token);
-        assert_string_equal(f.best[0].text, wanted);
-        assert_string_equal(f.best[0].token, qkv_tokenizer_token(qkv_model_tokenizer(m, QKV_SIDE_SOURCE), f.best[0].id));
-        assert_int_equal(qkv_fill_mask(m, "[MASK]", 6, 1000, &f), QKV_OK);
-        assert_int_equal(f.n_best, VOCABULARY);
+        snprintf(wanted, sizeof wanted, "t7 %s  t8 <mask>t9", f->best[0].token.data);
+        assert_string_equal(f->best[0].text.data, wanted);
+        assert_string_equal(f->best[0].token.data, qkv_tokenizer_token(qkv_model_tokenizer(m, QKV_SIDE_SOURCE), f->best[0].id));
+        assert_int_equal(qkv_fill_mask(m, qkv_cstr("[MASK]"), &(qkv_fill_opts){ .n_best = 1000 }, &f), QKV_OK);
+        assert_int_equal(f->n_best, VOCABULARY);
         double sum = 0;
-        for (int i = 0; i < VOCABULARY; i++) sum += f.best[i].p;
+        for (int i = 0; i < VOCABULARY; i++) sum += f->best[i].p;
         assert_true(fabs(sum - 1) < 1e-5);
         qkv_model_free(m);
     }
     qkv_model *m = golden_with("roberta_mlm", &of_roberta); /* its mask takes the space before it */
-    assert_int_equal(qkv_fill_mask(m, "t7 <mask> t8", 12, 3, &f), QKV_OK);
-    check_filled(m, &f, 0, (const int32_t[]){ 0, 7, 22, 8, 2 }, 5, 2);
-    assert_true(f.places[0].begin == 3 && !strncmp(f.best[0].text, "t7 ", 3) && strlen(f.best[0].text) >= 8);
+    assert_int_equal(qkv_fill_mask(m, qkv_cstr("t7 <mask> t8"), &(qkv_fill_opts){ .n_best = 3 }, &f), QKV_OK);
+    check_filled(m, f, 0, (const int32_t[]){ 0, 7, 22, 8, 2 }, 5, 2);
+    assert_true(f->places[0].begin == 3 && !strncmp(f->best[0].text.data, "t7 ", 3) && strlen(f->best[0].text.data) >= 8);
     qkv_model_free(m);
-    qkv_filled_free(&f);
-    qkv_filled_free(NULL);
+    qkv_free(f);
+    qkv_free(NULL);
 }
 
 /* A token that continues a word has no space before it; one that starts a word has what the mask had. */
@@ -532,21 +539,21 @@ static void fills_word_pieces(void **state)
     fputs("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nplay\n##ing\n##ed\nchess\n(\n)\n", file);
     fclose(file);
     qkv_model *m = load();
-    qkv_filled f = { 0 };
+    qkv_filled *f = NULL;
     static const char text[] = "Play \xEF\xBF\xBD [MASK] play [MASK] ([MASK])";
-    assert_int_equal(qkv_fill_mask(m, text, strlen(text), 11, &f), QKV_OK);
+    assert_int_equal(qkv_fill_mask(m, qkv_cstr(text), &(qkv_fill_opts){ .n_best = 11 }, &f), QKV_OK);
     int seen = 0;
     for (int i = 0; i < 33; i++) {
-        const qkv_filling *x = &f.best[i];
+        const qkv_filling *x = &f->best[i];
         const char *wanted = i / 11 == 1 && x->id == 6   ? "Play \xEF\xBF\xBD [MASK] playing ([MASK])"
                              : i / 11 == 1 && x->id == 8 ? "Play \xEF\xBF\xBD [MASK] play chess ([MASK])"
                              : i / 11 == 2 && x->id == 8 ? "Play \xEF\xBF\xBD [MASK] play [MASK] (chess)"
                                                          : NULL;
-        if (wanted) assert_string_equal(x->text, wanted);
+        if (wanted) assert_string_equal(x->text.data, wanted);
         seen += wanted != NULL;
     }
     assert_int_equal(seen, 3);
-    qkv_filled_free(&f);
+    qkv_free(f);
     qkv_model_free(m);
 }
 
@@ -558,10 +565,10 @@ static void fills_the_id_0(void **state)
         { "<mask>", "<pad>", "</s>", "<unk>", "<s>" }, { 0, 1, 2, 3, 22 }, "<s> A </s>", "<s> A </s> B </s>", NULL, NULL
     };
     qkv_model *m = golden_with("roberta_mlm", &v);
-    qkv_filled f = { 0 };
-    assert_int_equal(qkv_fill_mask(m, "t7 <mask> t8", 12, 3, &f), QKV_OK);
-    assert_true(f.masks == 1 && f.n_best == 3 && f.places[0].begin == 3 && f.places[0].end == 9);
-    qkv_filled_free(&f);
+    qkv_filled *f = NULL;
+    assert_int_equal(qkv_fill_mask(m, qkv_cstr("t7 <mask> t8"), &(qkv_fill_opts){ .n_best = 3 }, &f), QKV_OK);
+    assert_true(f->masks == 1 && f->n_best == 3 && f->places[0].begin == 3 && f->places[0].end == 9);
+    qkv_free(f);
     qkv_model_free(m);
 }
 
@@ -573,48 +580,48 @@ static void fills_in_a_nul(void **state)
     v.names[5] = "<0x00>", v.ids[5] = 9;
     v.decoder = "{\"type\": \"ByteFallback\"}";
     qkv_model *m = golden_with("bert_mlm", &v);
-    qkv_filled f = { 0 };
-    assert_int_equal(qkv_fill_mask(m, "t7 [MASK]", 9, 1000, &f), QKV_OK);
+    qkv_filled *f = NULL;
+    assert_int_equal(qkv_fill_mask(m, qkv_cstr("t7 [MASK]"), &(qkv_fill_opts){ .n_best = 1000 }, &f), QKV_OK);
     int i = 0;
-    while (i < f.n_best && f.best[i].id != 9) i++;
-    assert_true(i < f.n_best);
-    assert_int_equal(f.best[i].length, 3);
-    assert_memory_equal(f.best[i].text, "t7\0", 4);
-    qkv_filled_free(&f);
+    while (i < f->n_best && f->best[i].id != 9) i++;
+    assert_true(i < f->n_best);
+    assert_int_equal(f->best[i].text.length, 3);
+    assert_memory_equal(f->best[i].text.data, "t7\0", 4);
+    qkv_free(f);
     qkv_model_free(m);
 }
 
 static void fills_refusals(void **state)
 {
     (void)state;
-    qkv_filled f = { 0 };
+    qkv_filled *f = NULL;
     qkv_model *m = golden_with("bert_mlm", &of_bert);
-    assert_int_equal(qkv_fill_mask(m, "t7 t8", 5, 1, &f), QKV_USAGE);
+    assert_int_equal(qkv_fill_mask(m, qkv_cstr("t7 t8"), &(qkv_fill_opts){ .n_best = 1 }, &f), QKV_USAGE);
     assert_non_null(strstr(qkv_error(), "no mask: write [MASK]"));
-    assert_int_equal(qkv_fill_mask(m, "[MASK]", 6, -1, &f), QKV_USAGE);
-    assert_int_equal(qkv_fill_mask(m, NULL, 6, 1, &f), QKV_USAGE);
-    assert_int_equal(qkv_fill_mask(NULL, "[MASK]", 6, 1, &f), QKV_USAGE);
-    assert_int_equal(qkv_fill_mask(m, "[MASK]", 6, 1, NULL), QKV_USAGE);
+    assert_int_equal(qkv_fill_mask(m, qkv_cstr("[MASK]"), &(qkv_fill_opts){ .n_best = -1 }, &f), QKV_USAGE);
+    assert_int_equal(qkv_fill_mask(m, (qkv_str){ NULL, 6 }, &(qkv_fill_opts){ .n_best = 1 }, &f), QKV_USAGE);
+    assert_int_equal(qkv_fill_mask(NULL, qkv_cstr("[MASK]"), &(qkv_fill_opts){ .n_best = 1 }, &f), QKV_USAGE);
+    assert_int_equal(qkv_fill_mask(m, qkv_cstr("[MASK]"), &(qkv_fill_opts){ .n_best = 1 }, NULL), QKV_USAGE);
     static const char much[] = "[MASK] t7 t7 t7 t7 t7 t7 t7 t7 t7 t7";
-    assert_int_equal(qkv_fill_mask(m, much, strlen(much), 1, &f), QKV_LIMIT);
+    assert_int_equal(qkv_fill_mask(m, qkv_cstr(much), &(qkv_fill_opts){ .n_best = 1 }, &f), QKV_LIMIT);
     assert_string_equal(qkv_error(), "fill: the text has 13 tokens, the model has positions for 12");
-    assert_int_equal(qkv_fill_mask(m, much, strlen(much) - 3, 1, &f), QKV_OK);
-    assert_int_equal(qkv_fill_mask(m, "[MASK] \xff", 8, 1, &f), QKV_OK);
-    assert_null(strchr(f.best[0].text, '\xff'));
+    assert_int_equal(qkv_fill_mask(m, (qkv_str){ much, strlen(much) - 3 }, &(qkv_fill_opts){ .n_best = 1 }, &f), QKV_OK);
+    assert_int_equal(qkv_fill_mask(m, (qkv_str){ "[MASK] \xff", 8 }, &(qkv_fill_opts){ .n_best = 1 }, &f), QKV_OK);
+    assert_null(strchr(f->best[0].text.data, '\xff'));
     qkv__tensor_data(qkv_params_find(qkv_model_params(m), "embed.weight"))[4 * 16] = NAN;
-    assert_int_equal(qkv_fill_mask(m, "[MASK]", 6, 1, &f), QKV_NUMERIC);
-    assert_true(f.masks == 0 && !f.best);
+    assert_int_equal(qkv_fill_mask(m, qkv_cstr("[MASK]"), &(qkv_fill_opts){ .n_best = 1 }, &f), QKV_NUMERIC);
+    assert_true(f->masks == 0 && !f->best);
     qkv_model_free(m);
     m = golden_with("bert_classify", &of_bert);
-    assert_int_equal(qkv_fill_mask(m, "[MASK]", 6, 1, &f), QKV_USAGE);
+    assert_int_equal(qkv_fill_mask(m, qkv_cstr("[MASK]"), &(qkv_fill_opts){ .n_best = 1 }, &f), QKV_USAGE);
     qkv_model_free(m);
     m = golden_with("gpt2", &of_gpt2);
-    assert_int_equal(qkv_fill_mask(m, "[MASK]", 6, 1, &f), QKV_USAGE);
+    assert_int_equal(qkv_fill_mask(m, qkv_cstr("[MASK]"), &(qkv_fill_opts){ .n_best = 1 }, &f), QKV_USAGE);
     qkv_model_free(m);
     m = golden_with("bert_mlm", &of_marian);
-    assert_int_equal(qkv_fill_mask(m, "[MASK]", 6, 1, &f), QKV_USAGE);
+    assert_int_equal(qkv_fill_mask(m, qkv_cstr("[MASK]"), &(qkv_fill_opts){ .n_best = 1 }, &f), QKV_USAGE);
     qkv_model_free(m);
-    qkv_filled_free(&f);
+    qkv_free(f);
 }
 
 /* Of words, as `qkv train mask` makes it. */
@@ -638,13 +645,13 @@ static void fills_in_ours(void **state)
     qkv_model *m = model_of_ours();
     const qkv_tokenizer *t = qkv_model_tokenizer(m, QKV_SIDE_SOURCE);
     const int32_t ids[] = { 1, qkv_tokenizer_id(t, "a"), 4, qkv_tokenizer_id(t, "film"), 2 };
-    qkv_filled f = { 0 };
-    assert_int_equal(qkv_fill_mask(m, "A [MASK] film", 13, 3, &f), QKV_OK);
-    check_filled(m, &f, 0, ids, 5, 2);
+    qkv_filled *f = NULL;
+    assert_int_equal(qkv_fill_mask(m, qkv_cstr("A [MASK] film"), &(qkv_fill_opts){ .n_best = 3 }, &f), QKV_OK);
+    check_filled(m, f, 0, ids, 5, 2);
     char wanted[64];
-    snprintf(wanted, sizeof wanted, "A %s film", f.best[1].token);
-    assert_string_equal(f.best[1].text, wanted);
-    qkv_filled_free(&f);
+    snprintf(wanted, sizeof wanted, "A %s film", f->best[1].token.data);
+    assert_string_equal(f->best[1].text.data, wanted);
+    qkv_free(f);
     qkv_model_free(m);
 }
 
@@ -662,9 +669,8 @@ static void check_greedy(const qkv_model *m, const char *prompt, const int32_t *
                          bool must_end)
 {
     const qkv_model_info *info = qkv_model_get_info(m);
-    qkv_generated g = { 0 };
-    assert_int_equal(qkv_generate(m, prompt, strlen(prompt), &(qkv_generate_opts){ .max_tokens = most }, NULL, NULL, &g),
-                     QKV_OK);
+    qkv_generated *g = NULL;
+    assert_int_equal(qkv_generate(m, qkv_cstr(prompt), &(qkv_generate_opts){ .max_tokens = most }, &g), QKV_OK);
     int32_t ids[64];
     int64_t n = n_read;
     bool forbidden[VOCABULARY] = { false }, ended = false;
@@ -680,16 +686,16 @@ static void check_greedy(const qkv_model *m, const char *prompt, const int32_t *
         softmax_of(logits, VOCABULARY, p);
         for (int i = 0; i < info->n_ends; i++) ended |= info->ends[i] == id;
         if (ended) break;
-        assert_true(n - n_read < g.n);
-        assert_int_equal(g.ids[n - n_read], id);
-        assert_true(fabs(g.log_p[n - n_read] - log(p[id])) < 1e-5);
+        assert_true(n - n_read < g->n);
+        assert_int_equal(g->ids[n - n_read], id);
+        assert_true(fabs(g->log_p[n - n_read] - log(p[id])) < 1e-5);
         ids[n++] = id;
     }
-    assert_int_equal(g.n, n - n_read);
-    assert_int_equal(g.finish, ended ? QKV_FINISH_END : QKV_FINISH_LENGTH);
+    assert_int_equal(g->n, n - n_read);
+    assert_int_equal(g->finish, ended ? QKV_FINISH_END : QKV_FINISH_LENGTH);
     assert_true(ended || !must_end);
     qkv_tape_free(t);
-    qkv_generated_free(&g);
+    qkv_free(g);
 }
 
 static void generates_greedily(void **state)
@@ -705,12 +711,12 @@ static void generates_greedily(void **state)
     qkv_model *m = golden_with("gpt2", &of_gpt2);
     check_greedy(m, "t7 t8", (const int32_t[]){ 7, 8 }, 2, 10, false); /* nothing is put before it */
     check_greedy(m, "", (const int32_t[]){ 22 }, 1, 4, false);
-    qkv_generated g = { 0 };
-    assert_int_equal(qkv_generate(m, "t7 t8", 5, NULL, NULL, NULL, &g), QKV_OK);
-    assert_true(g.n == 10 && g.finish == QKV_FINISH_LENGTH); /* 12 positions */
+    qkv_generated *g = NULL;
+    assert_int_equal(qkv_generate(m, qkv_cstr("t7 t8"), NULL, &g), QKV_OK);
+    assert_true(g->n == 10 && g->finish == QKV_FINISH_LENGTH); /* 12 positions */
     static const char full[] = "t7 t7 t7 t7 t7 t7 t7 t7 t7 t7 t7 t7";
-    assert_int_equal(qkv_generate(m, full, strlen(full), NULL, NULL, NULL, &g), QKV_LIMIT);
-    qkv_generated_free(&g);
+    assert_int_equal(qkv_generate(m, qkv_cstr(full), NULL, &g), QKV_LIMIT);
+    qkv_free(g);
     qkv_model_free(m);
 }
 
@@ -744,15 +750,15 @@ static void prompts_of_byte_pairs_begin_with_nothing(void **state)
     qkv_tape *tape = qkv_tape_new(&(qkv_tape_opts){ .inference = 1 });
     double p[257];
     softmax_of(logits_of(m, tape, ids, 2, NULL, 0) + 257, 257, p);
-    qkv_generated g = { 0 };
-    assert_int_equal(qkv_generate(m, "ab", 2, &(qkv_generate_opts){ .max_tokens = 1 }, NULL, NULL, &g), QKV_OK);
-    assert_int_equal(g.n, 1);
-    assert_true(fabs(g.log_p[0] - log(p[g.ids[0]])) < 1e-6);
+    qkv_generated *g = NULL;
+    assert_int_equal(qkv_generate(m, qkv_cstr("ab"), &(qkv_generate_opts){ .max_tokens = 1 }, &g), QKV_OK);
+    assert_int_equal(g->n, 1);
+    assert_true(fabs(g->log_p[0] - log(p[g->ids[0]])) < 1e-6);
     const int32_t begin = 0; /* but where there is nothing else to read */
     softmax_of(logits_of(m, tape, &begin, 1, NULL, 0), 257, p);
-    assert_int_equal(qkv_generate(m, "", 0, &(qkv_generate_opts){ .max_tokens = 1 }, NULL, NULL, &g), QKV_OK);
-    assert_true(g.n == 0 ? p[0] > 0 : fabs(g.log_p[0] - log(p[g.ids[0]])) < 1e-6);
-    qkv_generated_free(&g);
+    assert_int_equal(qkv_generate(m, qkv_cstr(""), &(qkv_generate_opts){ .max_tokens = 1 }, &g), QKV_OK);
+    assert_true(g->n == 0 ? p[0] > 0 : fabs(g->log_p[0] - log(p[g->ids[0]])) < 1e-6);
+    qkv_free(g);
     qkv_tape_free(tape);
     qkv_model_free(m);
     qkv_model_free(made);
@@ -847,35 +853,36 @@ static void several_ids_end_a_text(void **state)
     copy_golden("llama");
     write_tokenizer(&of_llama);
     qkv_model *m = load();
-    qkv_generated g = { 0 };
-    assert_int_equal(qkv_generate(m, "t7 t8", 5, &(qkv_generate_opts){ .max_tokens = 4 }, NULL, NULL, &g), QKV_OK);
-    assert_int_equal(g.n, 4);
-    int32_t third = g.ids[2];
-    assert_true(third != g.ids[0] && third != g.ids[1]);
+    qkv_generated *g = NULL;
+    assert_int_equal(qkv_generate(m, qkv_cstr("t7 t8"), &(qkv_generate_opts){ .max_tokens = 4 }, &g), QKV_OK);
+    assert_int_equal(g->n, 4);
+    int32_t third = g->ids[2];
+    assert_true(third != g->ids[0] && third != g->ids[1]);
     qkv_model_free(m);
     char ends[32];
     snprintf(ends, sizeof ends, "[2, %d]", third);
     set_key("config.json", "eos_token_id", ends);
     m = load();
     check_greedy(m, "t7 t8", (const int32_t[]){ 1, 7, 8 }, 3, 20, true);
-    assert_int_equal(qkv_generate(m, "t7 t8", 5, &(qkv_generate_opts){ .start = 1, .end = -1 }, NULL, NULL, &g), QKV_OK);
-    assert_int_equal(g.n, 64 - 3); /* options that are given count, and the context ends it */
+    assert_int_equal(qkv_generate(m, qkv_cstr("t7 t8"), &(qkv_generate_opts){ .start = 1, .end = -1 }, &g), QKV_OK);
+    assert_int_equal(g->n, 64 - 3); /* options that are given count, and the context ends it */
     const qkv_generate_opts past = { .size = sizeof past, .max_tokens = 100, .start = 1, .end = -1, .past_context = 1 };
-    assert_int_equal(qkv_generate(m, "t7 t8", 5, &past, NULL, NULL, &g), QKV_OK);
-    assert_int_equal(g.n, 100);
+    assert_int_equal(qkv_generate(m, qkv_cstr("t7 t8"), &past, &g), QKV_OK);
+    assert_int_equal(g->n, 100);
     qkv_model_free(m);
     set_key("config.json", "max_new_tokens", "2");
     m = load();
-    assert_int_equal(qkv_generate(m, "t7 t8", 5, NULL, NULL, NULL, &g), QKV_OK);
-    assert_int_equal(g.n, 2);
-    qkv_generated_free(&g);
+    assert_int_equal(qkv_generate(m, qkv_cstr("t7 t8"), NULL, &g), QKV_OK);
+    assert_int_equal(g->n, 2);
+    qkv_free(g);
     qkv_model_free(m);
 }
 
-static qkv_status gather_piece(void *data, const char *piece, size_t length)
+static qkv_status gather_piece(void *data, const qkv_generated *so_far, qkv_str piece)
 {
-    assert_int_equal(qkv_utf8_valid(piece, length), length);
-    strncat(data, piece, length);
+    (void)so_far;
+    assert_int_equal(qkv_utf8_valid(piece.data, piece.length), piece.length);
+    strncat(data, piece.data, piece.length);
     return QKV_OK;
 }
 
@@ -895,27 +902,29 @@ static void pieces_are_the_text(void **state)
     };
     qkv_model *m = golden_with("llama", &bytes);
     const qkv_tokenizer *t = qkv_model_tokenizer(m, QKV_SIDE_SOURCE);
-    qkv_generated g = { 0 };
+    qkv_generated *g = NULL;
     qkv_buffer all = { 0 }, repaired = { 0 };
     int waited = 0;
     for (uint64_t seed = 0; seed < 60; seed++) {
         char pieces[4096] = "";
-        const qkv_generate_opts o = { .max_tokens = 24, .temperature = 3, .seed = seed };
+        const qkv_generate_opts o = {
+            .max_tokens = 24, .temperature = 3, .seed = seed, .on_text = gather_piece, .on_text_data = pieces
+        };
         const char *prompt = seed % 2 ? "t7" : "";
-        assert_int_equal(qkv_generate(m, prompt, strlen(prompt), &o, gather_piece, pieces, &g), QKV_OK);
+        assert_int_equal(qkv_generate(m, qkv_cstr(prompt), &o, &g), QKV_OK);
         int32_t ids[32] = { 7 };
         size_t before = seed % 2;
-        memcpy(ids + before, g.ids, sizeof *ids * (size_t)g.n);
-        assert_int_equal(qkv_tokenizer_decode(t, ids, before + (size_t)g.n, 0, &all), QKV_OK);
+        memcpy(ids + before, g->ids, sizeof *ids * (size_t)g->n);
+        assert_int_equal(qkv_tokenizer_decode(t, ids, before + (size_t)g->n, 0, &all), QKV_OK);
         assert_int_equal(qkv_utf8_repair(all.data, all.length, &repaired), QKV_OK);
         assert_string_equal(pieces, repaired.data + (before ? 2 : 0));
-        assert_string_equal(pieces, g.text.data);
+        assert_string_equal(pieces, g->text.data);
         waited += strstr(pieces, "\xE6\x97\xA5") != NULL || strstr(pieces, "\xEF\xBF\xBD") != NULL;
     }
     assert_true(waited > 10);
     qkv_buffer_free(&repaired);
     qkv_buffer_free(&all);
-    qkv_generated_free(&g);
+    qkv_free(g);
     qkv_model_free(m);
 }
 
@@ -949,25 +958,25 @@ static void translates_greedily(void **state)
 {
     (void)state;
     qkv_model *m = golden_with("marian", &of_marian);
-    qkv_translations found = { 0 };
+    qkv_translations *found = NULL;
     for (int64_t most = 0; most <= 20; most += 20) { /* 0: the files say 11 with the start */
-        const qkv_translate_opts o = { .beam = 1, .max_length = most };
-        assert_int_equal(qkv_translate(m, sources, NULL, 5, &o, &found), QKV_OK);
+        const qkv_translate_opts o = { .beam_size = 1, .max_length = most };
+        assert_int_equal(qkv_translate(m, as_strings(sources, NULL, 5), 5, &o, &found), QKV_OK);
         for (int i = 0; i < 5; i++) {
-            assert_int_equal(found.n_source[i], source_lengths[i]);
+            assert_int_equal(found->n_source[i], source_lengths[i]);
             if (!source_lengths[i]) continue;
-            assert_memory_equal(found.source_ids[i], source_ids[i], sizeof(int32_t) * (size_t)source_lengths[i]);
+            assert_memory_equal(found->source_ids[i], source_ids[i], sizeof(int32_t) * (size_t)source_lengths[i]);
             int32_t ids[64];
             int64_t n;
             double log_p = greedy_by_hand(m, source_ids[i], source_lengths[i], most ? most : 10, ids, &n);
-            assert_int_equal(found.best[i].n_ids, n);
-            assert_memory_equal(found.best[i].ids, ids, sizeof *ids * (size_t)n);
-            assert_true(fabs(found.best[i].log_p - log_p) < 1e-4);
-            int64_t length = n + !found.best[i].is_cut;
-            assert_true(fabs(found.best[i].score - log_p / pow((double)length, 0.8)) < 1e-4);
+            assert_int_equal(found->best[i].n_ids, n);
+            assert_memory_equal(found->best[i].ids, ids, sizeof *ids * (size_t)n);
+            assert_true(fabs(found->best[i].log_p - log_p) < 1e-4);
+            int64_t length = n + !found->best[i].truncated;
+            assert_true(fabs(found->best[i].score - log_p / pow((double)length, 0.8)) < 1e-4);
         }
     }
-    qkv_translations_free(&found);
+    qkv_free(found);
     qkv_model_free(m);
 }
 
@@ -987,25 +996,27 @@ static void search_is_by_the_files(void **state)
                                    .max_length = 10,
                                    .banned = banned,
                                    .n_banned = 1 };
-    qkv_translations found = { 0 };
+    qkv_translations *found = NULL;
     qkv_search_result wanted = { 0 };
     assert_int_equal(qkv_beam_search(m, source_ids[0], 1, 4, NULL, &same, &wanted), QKV_OK);
-    assert_int_equal(qkv_translate(m, sources, NULL, 1, &(qkv_translate_opts){ .n_best = 4 }, &found), QKV_OK);
+    assert_int_equal(qkv_translate(m, as_strings(sources, NULL, 1), 1, &(qkv_translate_opts){ .n_best = 4 }, &found), QKV_OK);
     for (int i = 0; i < 4; i++) {
-        assert_int_equal(found.best[i].n_ids, wanted.best[i].n);
-        assert_memory_equal(found.best[i].ids, wanted.best[i].ids, sizeof(int32_t) * (size_t)wanted.best[i].n);
-        assert_true(found.best[i].score == wanted.best[i].score);
-        for (int64_t k = 0; k < found.best[i].n_ids; k++) assert_true(found.best[i].ids[k] != 5 && found.best[i].ids[k] != 22);
+        assert_int_equal(found->best[i].n_ids, wanted.best[i].n);
+        assert_memory_equal(found->best[i].ids, wanted.best[i].ids, sizeof(int32_t) * (size_t)wanted.best[i].n);
+        assert_true(found->best[i].score == wanted.best[i].score);
+        for (int64_t k = 0; k < found->best[i].n_ids; k++)
+            assert_true(found->best[i].ids[k] != 5 && found->best[i].ids[k] != 22);
     }
-    const qkv_translate_opts narrower = { .beam = 4, .n_best = 5 };
-    assert_int_equal(qkv_translate(m, sources, NULL, 1, &narrower, &found), QKV_USAGE); /* more than its beam of 4 */
-    const qkv_translate_opts wider = { .beam = 5, .n_best = 5, .length_penalty = -1, .max_length = 30 };
-    assert_int_equal(qkv_translate(m, sources, NULL, 1, &wider, &found), QKV_OK);
-    assert_true(found.best[0].score == found.best[0].log_p);
-    const qkv_translate_opts prefixed = { .prefix = "t5" }; /* banned */
-    assert_int_equal(qkv_translate(m, sources, NULL, 1, &prefixed, &found), QKV_USAGE);
+    const qkv_translate_opts narrower = { .beam_size = 4, .n_best = 5 };
+    assert_int_equal(qkv_translate(m, as_strings(sources, NULL, 1), 1, &narrower, &found),
+                     QKV_USAGE); /* more than its beam of 4 */
+    const qkv_translate_opts wider = { .beam_size = 5, .n_best = 5, .length_penalty = -1, .max_length = 30 };
+    assert_int_equal(qkv_translate(m, as_strings(sources, NULL, 1), 1, &wider, &found), QKV_OK);
+    assert_true(found->best[0].score == found->best[0].log_p);
+    const qkv_translate_opts prefixed = { .target_prefix = "t5" }; /* banned */
+    assert_int_equal(qkv_translate(m, as_strings(sources, NULL, 1), 1, &prefixed, &found), QKV_USAGE);
     qkv_search_result_free(&wanted);
-    qkv_translations_free(&found);
+    qkv_free(found), found = NULL;
     qkv_model_free(m);
     m = golden_with("marian", &of_marian);
     assert_int_equal(qkv_beam_search(m, source_ids[0], 1, 4, NULL, &same, &wanted), QKV_OK);
@@ -1017,20 +1028,21 @@ static void search_is_by_the_files(void **state)
     qkv_search_opts several = same;
     several.ends = ends, several.n_ends = 3;
     assert_int_equal(qkv_beam_search(m, source_ids[0], 1, 4, NULL, &several, &wanted), QKV_OK);
-    assert_int_equal(qkv_translate(ending, sources, NULL, 1, &(qkv_translate_opts){ .n_best = 4 }, &found), QKV_OK);
+    assert_int_equal(qkv_translate(ending, as_strings(sources, NULL, 1), 1, &(qkv_translate_opts){ .n_best = 4 }, &found),
+                     QKV_OK);
     int uncut = 0;
     for (int i = 0; i < 4; i++) {
-        assert_int_equal(found.best[i].n_ids, wanted.best[i].n);
-        assert_true(found.best[i].score == wanted.best[i].score);
-        for (int64_t k = 0; k < found.best[i].n_ids; k++)
-            assert_true(found.best[i].ids[k] != ends[1] && found.best[i].ids[k] != ends[2]);
-        uncut += !found.best[i].is_cut;
+        assert_int_equal(found->best[i].n_ids, wanted.best[i].n);
+        assert_true(found->best[i].score == wanted.best[i].score);
+        for (int64_t k = 0; k < found->best[i].n_ids; k++)
+            assert_true(found->best[i].ids[k] != ends[1] && found->best[i].ids[k] != ends[2]);
+        uncut += !found->best[i].truncated;
     }
     assert_true(uncut > 0);
     several.n_ends = -1;
     assert_int_equal(qkv_beam_search(m, source_ids[0], 1, 4, NULL, &several, &wanted), QKV_USAGE);
     qkv_search_result_free(&wanted);
-    qkv_translations_free(&found);
+    qkv_free(found);
     qkv_model_free(ending);
     qkv_model_free(m);
 }
@@ -1049,7 +1061,7 @@ static void search_is_by_more_of_the_files(void **state)
 {
     (void)state;
     qkv_model *m = golden_with("marian", &of_marian);
-    qkv_translations found = { 0 };
+    qkv_translations *found = NULL;
     qkv_search_result wanted = { 0 };
     const int32_t banned = 5, end = 9;
     qkv_search_opts o = { .start = 22,
@@ -1068,9 +1080,9 @@ static void search_is_by_more_of_the_files(void **state)
     for (int given = 0; given <= 2; given += 2) { /* an option wins */
         o.no_repeat = given ? given : 1;
         assert_int_equal(qkv_beam_search(m, source_ids[0], 1, 4, NULL, &o, &wanted), QKV_OK);
-        const qkv_translate_opts options = { .n_best = 4, .no_repeat = given };
-        assert_int_equal(qkv_translate(m, sources, NULL, 1, &options, &found), QKV_OK);
-        same_found(&found, &wanted);
+        const qkv_translate_opts options = { .n_best = 4, .no_repeat_ngram = given };
+        assert_int_equal(qkv_translate(m, as_strings(sources, NULL, 1), 1, &options, &found), QKV_OK);
+        same_found(found, &wanted);
     }
     qkv_model_free(m);
     set_key("generation_config.json", "no_repeat_ngram_size", "0");
@@ -1081,8 +1093,8 @@ static void search_is_by_more_of_the_files(void **state)
     qkv_tensor_data_mut(qkv_params_find(qkv_model_params(m), "output.bias"))[0] = 20; /* which the model would like to say */
     o.no_repeat = 0, o.end = end, o.pad = 0;
     assert_int_equal(qkv_beam_search(m, source_ids[0], 1, 4, NULL, &o, &wanted), QKV_OK);
-    assert_int_equal(qkv_translate(m, sources, NULL, 1, &(qkv_translate_opts){ .n_best = 4 }, &found), QKV_OK);
-    same_found(&found, &wanted);
+    assert_int_equal(qkv_translate(m, as_strings(sources, NULL, 1), 1, &(qkv_translate_opts){ .n_best = 4 }, &found), QKV_OK);
+    same_found(found, &wanted);
     o.pad = 22; /* else this shows nothing */
     assert_int_equal(qkv_beam_search(m, source_ids[0], 1, 4, NULL, &o, &wanted), QKV_OK);
     int zeros = 0;
@@ -1090,7 +1102,7 @@ static void search_is_by_more_of_the_files(void **state)
         for (int64_t k = 0; k < wanted.best[i].n; k++) zeros += wanted.best[i].ids[k] == 0;
     assert_true(zeros > 0);
     qkv_search_result_free(&wanted);
-    qkv_translations_free(&found);
+    qkv_free(found);
     qkv_model_free(m);
 }
 
@@ -1107,23 +1119,23 @@ static void too_many_marks(void **state)
             };
             qkv_model *m = golden_with(models[i], &v);
             const char *text = "t7 <mask>";
-            qkv_translations found = { 0 };
-            qkv_generated g = { 0 };
-            qkv_filled f = { 0 };
+            qkv_translations *found = NULL;
+            qkv_generated *g = NULL;
+            qkv_filled *f = NULL;
             qkv_attention_capture *a = NULL;
             qkv_special_tokens tokens;
-            qkv_status status = i == 0   ? qkv_translate(m, &text, NULL, 1, NULL, &found)
-                                : i == 1 ? qkv_generate(m, text, 9, &(qkv_generate_opts){ .max_tokens = 1 }, NULL, NULL, &g)
-                                         : qkv_fill_mask(m, text, 9, 1, &f);
+            qkv_status status = i == 0   ? qkv_translate(m, as_strings(&text, NULL, 1), 1, NULL, &found)
+                                : i == 1 ? qkv_generate(m, (qkv_str){ text, 9 }, &(qkv_generate_opts){ .max_tokens = 1 }, &g)
+                                         : qkv_fill_mask(m, (qkv_str){ text, 9 }, &(qkv_fill_opts){ .n_best = 1 }, &f);
             assert_int_equal(status, much ? QKV_UNSUPPORTED : QKV_OK);
             if (much) assert_non_null(strstr(qkv_error(), "more than 8 tokens in one place"));
             status = qkv_model_special_tokens(m, &tokens);
             assert_int_equal(status, much ? QKV_UNSUPPORTED : QKV_OK);
             status = qkv_attend(m, qkv_cstr("t7"), NULL, &a);
             assert_int_equal(status, much ? QKV_UNSUPPORTED : QKV_OK);
-            qkv_translations_free(&found);
-            qkv_generated_free(&g);
-            qkv_filled_free(&f);
+            qkv_free(found);
+            qkv_free(g);
+            qkv_free(f);
             qkv_free(a);
             qkv_model_free(m);
         }
@@ -1150,10 +1162,10 @@ static void sources_end_at_the_context(void **state)
     (void)state;
     qkv_model *m = golden_with("marian", &of_marian);
     const char *const texts[] = { "t7 t7 t7 t7 t7 t7 t7 t7 t7 t7 t7", "t7 t7 t7 t7 t7 t7 t7 t7 t7 t7 t7 t7" };
-    qkv_translations found = { 0 };
-    assert_int_equal(qkv_translate(m, texts, NULL, 2, NULL, &found), QKV_OK);
-    assert_true(found.status[0] == QKV_OK && found.status[1] == QKV_LIMIT && found.n_source[1] == 13);
-    qkv_translations_free(&found);
+    qkv_translations *found = NULL;
+    assert_int_equal(qkv_translate(m, as_strings(texts, NULL, 2), 2, NULL, &found), QKV_OK);
+    assert_true(found->status[0] == QKV_OK && found->status[1] == QKV_LIMIT && found->n_source[1] == 13);
+    qkv_free(found);
     qkv_model_free(m);
 }
 
@@ -1183,7 +1195,7 @@ static void documents_as_the_model_reads_them(void **state)
     for (int i = 0; i < 2; i++) {
         qkv_model *m = golden_with(rows[i].name, rows[i].v);
         qkv_nll sum = { 0 };
-        assert_int_equal(qkv_log_likelihood(m, "t7 t8", 5, 10, 0, &sum), QKV_OK);
+        assert_int_equal(qkv_log_likelihood(m, qkv_cstr("t7 t8"), &(qkv_likelihood_opts){ .context = 10 }, &sum), QKV_OK);
         assert_int_equal(sum.tokens, 3);
         assert_true(fabs(sum.nats - nats_of(m, rows[i].ids, 4)) < 1e-4);
         qkv_dataset *p = qkv_dataset_new();
@@ -1256,11 +1268,11 @@ static void attends(void **state)
     check_side(&a->target, 2, (const char *[]){ "<pad>", "t9" }, (const uint8_t[]){ 1, 0 });
     check_side(&a->predicted, 2, (const char *[]){ "t9", "</s>" }, (const uint8_t[]){ 0, 1 });
     assert_int_equal(qkv_attend(m, qkv_cstr("t7 t8"), NULL, &a), QKV_OK);
-    qkv_translations found = { 0 };
-    assert_int_equal(qkv_translate(m, (const char *[]){ "t7 t8" }, NULL, 1, NULL, &found), QKV_OK);
-    assert_int_equal(a->found->n_ids, found.best->n_ids);
-    assert_memory_equal(a->found->ids, found.best->ids, sizeof(int32_t) * (size_t)found.best->n_ids);
-    qkv_translations_free(&found);
+    qkv_translations *found = NULL;
+    assert_int_equal(qkv_translate(m, as_strings((const char *[]){ "t7 t8" }, NULL, 1), 1, NULL, &found), QKV_OK);
+    assert_int_equal(a->found->n_ids, found->best->n_ids);
+    assert_memory_equal(a->found->ids, found->best->ids, sizeof(int32_t) * (size_t)found->best->n_ids);
+    qkv_free(found);
     qkv_model_free(m);
     m = golden_with("gpt2", &of_gpt2);
     assert_int_equal(qkv_attend(m, qkv_cstr("t7 t8"), NULL, &a), QKV_OK);
@@ -1354,19 +1366,20 @@ static qkv_status all_of_it(void)
 {
     static const char *const text[] = { "t7 [MASK]" }, *const second[] = { "t9" };
     qkv_model *m = qkv_model_load(folder, NULL);
-    qkv_filled filled = { 0 };
-    qkv_matrix rows = { 0 };
+    qkv_filled *filled = NULL;
+    qkv_matrix *rows = NULL;
     qkv_dataset *p = m ? qkv_dataset_new() : NULL;
-    const qkv_texts pair = { .texts = text, .pairs = second, .n = 1 };
     qkv_status status = p ? QKV_OK : qkv_error_status();
-    if (!status) status = qkv_fill_mask(m, *text, 9, 3, &filled);
-    if (!status) status = qkv_embed(m, &pair, NULL, &rows);
+    if (!status) status = qkv_fill_mask(m, (qkv_str){ *text, 9 }, &(qkv_fill_opts){ .n_best = 3 }, &filled);
+    if (!status)
+        status = qkv_embed(m, as_strings(text, NULL, 1), 1,
+                           &(qkv_embed_opts){ .reading = &(qkv_encoder_opts){ .pairs = as_strings(second, NULL, 1) } }, &rows);
     if (!status)
         status = qkv_dataset_add(
             p, m, &(qkv_example){ .kind = QKV_EXAMPLE_CLASS, .text = { *text, 9 }, .pair = { *second, 2 }, .class_id = 1 });
     if (!status) status = qkv_dataset_add(p, m, &(qkv_example){ .kind = QKV_EXAMPLE_TEXT, .text = { *text, 9 } });
-    qkv_filled_free(&filled);
-    qkv_matrix_free(&rows);
+    qkv_free(filled);
+    qkv_free(rows);
     qkv_dataset_free(p);
     qkv_model_free(m);
     return status;
@@ -1375,10 +1388,10 @@ static qkv_status all_of_it(void)
 static qkv_status all_of_llama(void)
 {
     qkv_model *m = qkv_model_load(folder, NULL);
-    qkv_generated g = { 0 };
+    qkv_generated *g = NULL;
     qkv_status status = m ? QKV_OK : qkv_error_status();
-    if (!status) status = qkv_generate(m, "t7", 2, &(qkv_generate_opts){ .max_tokens = 3 }, NULL, NULL, &g);
-    qkv_generated_free(&g);
+    if (!status) status = qkv_generate(m, qkv_cstr("t7"), &(qkv_generate_opts){ .max_tokens = 3 }, &g);
+    qkv_free(g);
     qkv_model_free(m);
     return status;
 }

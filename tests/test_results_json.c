@@ -15,6 +15,7 @@
 
 #include "json_values.h"
 #include "failing.h"
+#include "as_strings.h"
 
 static qkv_model *make_model(void)
 {
@@ -46,31 +47,29 @@ static void translations_have_all_of_it(void **state)
 {
     (void)state;
     const char *const texts[] = { "a \"b\"", "" };
-    qkv_translations t = { 0 };
+    qkv_translations *t = NULL;
     qkv_buffer text = { 0 };
-    float mean[256];
     qkv_model *m = make_model();
-    const qkv_translate_opts opts = { .beam = 2, .n_best = 2, .max_length = 4, .attention = 1 };
-    assert_int_equal(qkv_translate(m, texts, NULL, 2, &opts, &t), QKV_OK);
-    assert_int_equal(qkv_translations_json(m, &t, 0, 1, &text), QKV_OK);
+    const qkv_translate_opts opts = { .beam_size = 2, .n_best = 2, .max_length = 4, .attention = 1 };
+    assert_int_equal(qkv_translate(m, as_strings(texts, NULL, 2), 2, &opts, &t), QKV_OK);
+    assert_int_equal(qkv_translations_json(m, t, 0, 1, &text), QKV_OK);
     const qkv__json_value *all = parsed(&text);
     assert_string_equal(string_at(qkv__json_get(all, "source_tokens"), 1), "\"b\"");
     const qkv__json_value *one = qkv__json_at(qkv__json_get(all, "translations"), 1);
-    assert_string_equal(qkv__json_text(qkv__json_get(one, "text")), t.best[1].text);
-    assert_true(qkv__json_number(qkv__json_get(one, "log_p")) == t.best[1].log_p);
-    assert_int_equal(qkv__json_size(qkv__json_get(one, "tokens")), t.best[1].n_ids);
-    assert_int_equal(qkv__json_size(qkv__json_get(one, "alignment")), t.best[1].n_ids);
-    assert_int_equal(qkv_translation_attention(&t, 0, 1, mean), QKV_OK);
+    assert_string_equal(qkv__json_text(qkv__json_get(one, "text")), t->best[1].text.data);
+    assert_true(qkv__json_number(qkv__json_get(one, "log_p")) == t->best[1].log_p);
+    assert_int_equal(qkv__json_size(qkv__json_get(one, "tokens")), t->best[1].n_ids);
+    assert_int_equal(qkv__json_size(qkv__json_get(one, "alignment")), t->best[1].n_ids);
     const qkv__json_value *row = qkv__json_at(qkv__json_get(one, "attention"), 0);
-    assert_int_equal(qkv__json_size(row), t.n_source[0]);
-    assert_true((float)qkv__json_number(qkv__json_at(row, 1)) == mean[1]);
+    assert_int_equal(qkv__json_size(row), t->n_source[0]);
+    assert_true((float)qkv__json_number(qkv__json_at(row, 1)) == t->best[1].mean_attention[1]);
     json_free(all);
-    assert_int_equal(qkv_translations_json(m, &t, 1, 1, &text), QKV_OK);
+    assert_int_equal(qkv_translations_json(m, t, 1, 1, &text), QKV_OK);
     assert_non_null(strstr(text.data, "\"alignment\": [], \"attention\": []"));
-    assert_int_equal(qkv_translations_json(m, &t, 0, 0, &text), QKV_OK);
+    assert_int_equal(qkv_translations_json(m, t, 0, 0, &text), QKV_OK);
     assert_null(strstr(text.data, "attention"));
-    assert_int_equal(qkv_translations_json(m, &t, 2, 0, &text), QKV_USAGE);
-    qkv_translations_free(&t);
+    assert_int_equal(qkv_translations_json(m, t, 2, 0, &text), QKV_USAGE);
+    qkv_free(t);
     qkv_buffer_free(&text);
     qkv_model_free(m);
 }
@@ -80,7 +79,7 @@ static void what_was_generated(void **state)
     (void)state;
     int32_t ids[] = { 4, 5 };
     double log_p[] = { -0.1, -2 };
-    qkv_generated g = { .text = { "x\n\xFF", 3, 0 }, .ids = ids, .n = 2, .log_p = log_p };
+    qkv_generated g = { .text = { "x\n\xFF", 3 }, .ids = ids, .n = 2, .log_p = log_p };
     qkv_buffer text = { 0 };
     qkv_model *m = make_model();
     assert_int_equal(qkv_generated_json(m, &g, &text), QKV_OK);
@@ -98,7 +97,7 @@ static void what_was_filled_in(void **state)
 {
     (void)state;
     const qkv_span place = { 2, 8 };
-    const qkv_filling best = { .id = 7, .p = 0.25, .token = "cat", .text = "a cat", .length = 5 };
+    const qkv_filling best = { .id = 7, .p = 0.25, .token = qkv_cstr("cat"), .text = qkv_cstr("a cat") };
     qkv_buffer text = { 0 };
     assert_int_equal(qkv_filled_json(&(qkv_filled){ .masks = 1, .n_best = 1, .places = &place, .best = &best }, &text), QKV_OK);
     assert_string_equal(text.data, "{\"masks\": [{\"span\": [2, 8], \"best\": [{\"id\": 7, \"p\": 0.25, \"token\": \"cat\", "

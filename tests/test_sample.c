@@ -65,7 +65,7 @@ static void expect(const setting *c, double p[IDS])
         if (seen[i] && c->o.repetition_penalty > 0)
             z[i] = z[i] > 0 ? z[i] / c->o.repetition_penalty : z[i] * c->o.repetition_penalty;
         if (c->forbidden && c->forbidden == i) z[i] = -INFINITY;
-        if (c->o.no_repeat == 1 && seen[i]) z[i] = -INFINITY;
+        if (c->o.no_repeat_ngram == 1 && seen[i]) z[i] = -INFINITY;
         z[i] /= c->o.temperature;
         order[i] = i;
     }
@@ -129,7 +129,7 @@ static const setting settings[] = {
     { "all three", { .temperature = 1.3f, .top_k = 6, .top_p = 0.9f, .min_p = 0.4f }, .left = 4 },
     { "top-p of what top-k left", { .temperature = 1, .top_k = 5, .top_p = 0.75f }, .left = 3 },
     { "penalty", { .temperature = 1, .repetition_penalty = 1.5f }, { 2, 6, 2, 4 }, 4, .left = 10 },
-    { "no repeats", { .temperature = 1, .no_repeat = 1 }, { 2, 6, 2, 4 }, 4, .left = 7 },
+    { "no repeats", { .temperature = 1, .no_repeat_ngram = 1 }, { 2, 6, 2, 4 }, 4, .left = 7 },
     { "forbidden", { .temperature = 1 }, .forbidden = 2, .left = 9 },
 };
 
@@ -252,12 +252,12 @@ static void runs_do_not_come_twice(void **state)
     double log_p;
     const int32_t text[7] = { 1, 2, 3, 0, 2, 1, 2 }; /* after 1 2 came 3; after 2 came 3 and 1 */
     const qkv__history h = { text, 7, 0 };
-    assert_int_equal(sample_one(z, 4, (qkv_generate_opts){ .no_repeat = 4 }, h, &log_p), 3);
-    assert_int_equal(sample_one(z, 4, (qkv_generate_opts){ .no_repeat = 3 }, h, &log_p), 2);
-    assert_int_equal(sample_one(z, 4, (qkv_generate_opts){ .no_repeat = 2 }, (qkv__history){ text, 6, 0 }, &log_p), 3);
-    assert_int_equal(sample_one(z, 4, (qkv_generate_opts){ .no_repeat = 1 }, h, &log_p), -1);
-    assert_int_equal(sample_one(z, 4, (qkv_generate_opts){ .no_repeat = 1, .temperature = 1 }, h, &log_p), -1);
-    assert_int_equal(sample_one(z, 4, (qkv_generate_opts){ .no_repeat = 9 }, h, &log_p), 3);
+    assert_int_equal(sample_one(z, 4, (qkv_generate_opts){ .no_repeat_ngram = 4 }, h, &log_p), 3);
+    assert_int_equal(sample_one(z, 4, (qkv_generate_opts){ .no_repeat_ngram = 3 }, h, &log_p), 2);
+    assert_int_equal(sample_one(z, 4, (qkv_generate_opts){ .no_repeat_ngram = 2 }, (qkv__history){ text, 6, 0 }, &log_p), 3);
+    assert_int_equal(sample_one(z, 4, (qkv_generate_opts){ .no_repeat_ngram = 1 }, h, &log_p), -1);
+    assert_int_equal(sample_one(z, 4, (qkv_generate_opts){ .no_repeat_ngram = 1, .temperature = 1 }, h, &log_p), -1);
+    assert_int_equal(sample_one(z, 4, (qkv_generate_opts){ .no_repeat_ngram = 9 }, h, &log_p), 3);
 }
 
 /* Many ids, many of them equal: what is drawn is among the first k in the order of weight, then id, and all of those come. */
@@ -350,7 +350,7 @@ static void options_out_of_range(void **state)
         { .repetition_penalty = -1 },
         { .repetition_penalty = NAN },
         { .top_k = -1 },
-        { .no_repeat = -1 },
+        { .no_repeat_ngram = -1 },
         { .repetition_penalty = INFINITY },
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) assert_int_equal(qkv__sampling_resolve_options(&bad[i]), QKV_USAGE);

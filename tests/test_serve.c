@@ -21,6 +21,7 @@
 
 #include "failing.h"
 #include "model/model.h"
+#include "as_strings.h"
 
 /* ---- JSON ---- */
 
@@ -180,9 +181,10 @@ static void it_gives_the_page(void **state)
 static void translations_are_the_librarys(void **state)
 {
     static const char *const texts[] = { "I love you", "the cat \"sat\" <on> the mat", "", "我爱你" };
-    qkv_translations t = { 0 };
+    qkv_translations *t = NULL;
     (void)state;
-    assert_int_equal(qkv_translate(models[MODEL_PAIR], texts, NULL, 4, &(qkv_translate_opts){ .n_best = 3 }, &t), QKV_OK);
+    assert_int_equal(qkv_translate(models[MODEL_PAIR], as_strings(texts, NULL, 4), 4, &(qkv_translate_opts){ .n_best = 3 }, &t),
+                     QKV_OK);
     const qkv__json_value *x = posted(
         MODEL_PAIR, "/translate",
         "{\"q\":[\"I love you\",\"the cat \\\"sat\\\" \\u003con> the mat\",\"\",\"我爱你\"],"
@@ -190,15 +192,15 @@ static void translations_are_the_librarys(void **state)
     for (int i = 0; i < 4; i++) {
         char path[64];
         snprintf(path, sizeof path, "translatedText/%d", i);
-        assert_string_equal(text_at(x, path), t.best[i * 3].text);
+        assert_string_equal(text_at(x, path), t->best[i * 3].text.data);
         snprintf(path, sizeof path, "alternatives/%d", i);
         assert_int_equal(qkv__json_size(at(x, path)), i == 2 ? 0 : 2);
         snprintf(path, sizeof path, "alternatives/%d/1", i);
-        if (i != 2) assert_string_equal(text_at(x, path), t.best[i * 3 + 2].text);
+        if (i != 2) assert_string_equal(text_at(x, path), t->best[i * 3 + 2].text.data);
     }
     json_free(x);
     x = posted(MODEL_PAIR, "/translate", "{\"q\":\"I love you\",\"source\":\"auto\",\"target\":\"zh\"}");
-    assert_string_equal(text_at(x, "translatedText"), t.best[0].text);
+    assert_string_equal(text_at(x, "translatedText"), t->best[0].text.data);
     assert_string_equal(text_at(x, "detectedLanguage/language"), "en");
     assert_null(at(x, "alternatives"));
     json_free(x);
@@ -207,10 +209,10 @@ static void translations_are_the_librarys(void **state)
                                            .type = "application/x-www-form-urlencoded; charset=UTF-8",
                                            .body = "q=%E6%88%91%E7%88%b1%E4%BD%A0&&source=en&target=z%68&alternatives=2" }),
         200);
-    assert_string_equal(text_at(x, "translatedText"), t.best[9].text);
-    assert_string_equal(text_at(x, "alternatives/0"), t.best[10].text);
+    assert_string_equal(text_at(x, "translatedText"), t->best[9].text.data);
+    assert_string_equal(text_at(x, "alternatives/0"), t->best[10].text.data);
     json_free(x);
-    qkv_translations_free(&t);
+    qkv_free(t);
 }
 
 /* The fields of the query, of both kinds of forms and of JSON are the same; the error of a wrong one is a string. */
@@ -321,11 +323,11 @@ static void html_is_translated_between_its_tags(void **state)
 {
     static const char *const texts[] = { "`= the", "the cat sat", "you <love>" }; /* the first one gets a "<" */
     static const char *const markup[] = { "<p>", "</p> <b>", "</b><code>the cat</code>", "" };
-    qkv_translations t = { 0 };
+    qkv_translations *t = NULL;
     qkv_buffer wanted = { 0 };
     (void)state;
     const qkv_translate_opts o = { .size = sizeof o, .n_best = 2, .split = QKV_SPLIT_AUTO };
-    assert_int_equal(qkv_translate(models[MODEL_PAIR], texts, NULL, 3, &o, &t), QKV_OK);
+    assert_int_equal(qkv_translate(models[MODEL_PAIR], as_strings(texts, NULL, 3), 3, &o, &t), QKV_OK);
     const qkv__json_value *x = posted(
         MODEL_PAIR, "/translate",
         "{\"q\":[\"<p>`= the</p> <b>the cat\\n sat</b><code>the cat</code>you &lt;love&gt;\",\"\"],"
@@ -334,14 +336,14 @@ static void html_is_translated_between_its_tags(void **state)
         qkv__buffer_clear(&wanted);
         for (int i = 0; i < 3; i++) {
             qkv__buffer_put(&wanted, markup[i], strlen(markup[i]));
-            qkv__html_put_text(&wanted, t.best[2 * i + k].text, t.best[2 * i + k].length);
+            qkv__html_put_text(&wanted, t->best[2 * i + k].text.data, t->best[2 * i + k].text.length);
         }
         assert_string_equal(text_at(x, k ? "alternatives/0/0" : "translatedText/0"), wanted.data);
     }
     assert_string_equal(text_at(x, "translatedText/1"), "");
     json_free(x);
     qkv_buffer_free(&wanted);
-    qkv_translations_free(&t);
+    qkv_free(t);
 }
 
 /* ---- languages without a name ---- */
@@ -407,7 +409,7 @@ static void fill_in(const char *pattern, const qkv_translations *t, char *to, si
         if (*c != '{') to[n++] = *c;
         else {
             int rank = c[2] == ':' ? c[3] - '0' : 0;
-            n += (size_t)snprintf(to + n, room - n, "%s", t->best[(c[1] - '0') * t->n_best + rank].text);
+            n += (size_t)snprintf(to + n, room - n, "%s", t->best[(c[1] - '0') * t->n_best + rank].text.data);
             c = strchr(c, '}');
         }
     }
@@ -430,44 +432,45 @@ static void lines_and_sentences_stay_apart(void **state)
     };
     enum { CASES = sizeof cases / sizeof *cases };
     char body[1024] = "{\"source\":\"en\",\"target\":\"zh\",\"alternatives\":1,\"q\":[", wanted[2048], path[64];
-    qkv_translations t = { 0 };
+    qkv_translations *t = NULL;
     (void)state;
     const qkv_translate_opts as_command = { .size = sizeof as_command, .n_best = 2, .split = QKV_SPLIT_AUTO };
-    assert_int_equal(qkv_translate(models[MODEL_PAIR], sentences, NULL, 10, &as_command, &t), QKV_OK);
+    assert_int_equal(qkv_translate(models[MODEL_PAIR], as_strings(sentences, NULL, 10), 10, &as_command, &t), QKV_OK);
     for (int i = 0; i < CASES; i++)
         snprintf(body + strlen(body), sizeof body - strlen(body), "%s\"%s\"", i ? "," : "", cases[i].text);
     strcat(body, "]}");
     const qkv__json_value *x = posted(MODEL_PAIR, "/translate", body);
     for (int i = 0; i < CASES; i++) {
-        fill_in(cases[i].wanted, &t, wanted, sizeof wanted);
+        fill_in(cases[i].wanted, t, wanted, sizeof wanted);
         snprintf(path, sizeof path, "translatedText/%d", i);
         if (strcmp(text_at(x, path), wanted)) fail_msg("%s: [%s] is not [%s]", cases[i].text, text_at(x, path), wanted);
     }
     const char *const one_by_one[] = { "I love you.", "The cat sat." };
-    qkv_translations each = { 0 };
-    assert_int_equal(qkv_translate(models[MODEL_PAIR], one_by_one, NULL, 2, NULL, &each), QKV_OK);
-    assert_memory_equal(t.best[12].text, each.best[0].text, each.best[0].length); /* the model learned one sentence a line */
-    assert_string_equal(t.best[12].text + t.best[12].length - each.best[1].length, each.best[1].text);
-    qkv_translations_free(&each);
-    fill_in("{0:1}\n{1:1}", &t, wanted, sizeof wanted);
+    qkv_translations *each = NULL;
+    assert_int_equal(qkv_translate(models[MODEL_PAIR], as_strings(one_by_one, NULL, 2), 2, NULL, &each), QKV_OK);
+    assert_memory_equal(t->best[12].text.data, each->best[0].text.data,
+                        each->best[0].text.length); /* the model learned one sentence a line */
+    assert_string_equal(t->best[12].text.data + t->best[12].text.length - each->best[1].text.length, each->best[1].text.data);
+    qkv_free(each);
+    fill_in("{0:1}\n{1:1}", t, wanted, sizeof wanted);
     assert_string_equal(text_at(x, "alternatives/0/0"), wanted);
     assert_int_equal(qkv__json_size(at(x, "alternatives/0")), 1);
     assert_int_equal(qkv__json_size(at(x, "alternatives/6")), 0);
     json_free(x);
-    qkv_translations_free(&t);
+    qkv_free(t);
 }
 
 static void a_text_may_stay_whole(void **state)
 {
     static const char *const whole = "I love you. The cat sat.";
-    qkv_translations t = { 0 };
+    qkv_translations *t = NULL;
     (void)state;
-    assert_int_equal(qkv_translate(models[MODEL_PAIR], &whole, NULL, 1, NULL, &t), QKV_OK);
+    assert_int_equal(qkv_translate(models[MODEL_PAIR], as_strings(&whole, NULL, 1), 1, NULL, &t), QKV_OK);
     const qkv__json_value *x = posted(
         MODEL_PAIR, "/translate", "{\"source\":\"en\",\"target\":\"zh\",\"split\":false,\"q\":\"I love you. The cat sat.\"}");
-    assert_string_equal(text_at(x, "translatedText"), t.best[0].text);
+    assert_string_equal(text_at(x, "translatedText"), t->best[0].text.data);
     json_free(x);
-    qkv_translations_free(&t);
+    qkv_free(t);
 }
 
 /* Chinese, Japanese and Thai need no space; other text keeps the space it had, or gets one. */
@@ -491,16 +494,16 @@ static void sentences_are_joined_by_their_script(void **state)
     qkv_buffer joined = { 0 };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const qkv_texts texts = { .texts = &cases[i].text, .lengths = (const size_t[]){ strlen(cases[i].text) }, .n = 1 };
-        qkv_translation best[3] = { { .text = cases[i].a, .length = strlen(cases[i].a) },
-                                    { .text = cases[i].b, .length = strlen(cases[i].b) },
-                                    { .text = cases[i].c, .length = strlen(cases[i].c) } };
+        const qkv_str text = qkv_cstr(cases[i].text);
+        qkv_translation best[3] = { { .text = qkv_cstr(cases[i].a) },
+                                    { .text = qkv_cstr(cases[i].b) },
+                                    { .text = qkv_cstr(cases[i].c) } };
         const qkv_translations t = { .n = 3, .n_best = 1, .best = best };
         const qkv_translate_opts o = { .size = sizeof o, .split = i % 2 ? QKV_SPLIT_SENTENCES : QKV_SPLIT_AUTO };
         qkv__passages p = { 0 };
-        assert_int_equal(qkv__passages_cut(&p, models[MODEL_PAIR], &texts, &o, 2), QKV_USAGE);
+        assert_int_equal(qkv__passages_cut(&p, models[MODEL_PAIR], &text, 1, &o, 2), QKV_USAGE);
         qkv__passages_free(&p);
-        assert_int_equal(qkv__passages_cut(&p, models[MODEL_PAIR], &texts, &o, 3), QKV_OK);
+        assert_int_equal(qkv__passages_cut(&p, models[MODEL_PAIR], &text, 1, &o, 3), QKV_OK);
         assert_int_equal(qkv__passages_join(&p, 0, &t, 0, false, &joined), QKV_OK);
         assert_string_equal(joined.data, cases[i].wanted);
         qkv__passages_free(&p);
@@ -511,9 +514,9 @@ static void sentences_are_joined_by_their_script(void **state)
 static void classes_are_the_librarys(void **state)
 {
     static const char *const texts[] = { "the cat", "I love you" };
-    qkv_matrix rows = { 0 };
+    qkv_matrix *rows = NULL;
     (void)state;
-    assert_int_equal(qkv_classify(models[MODEL_CLASSES], &(qkv_texts){ .texts = texts, .n = 2 }, NULL, &rows), QKV_OK);
+    assert_int_equal(qkv_classify(models[MODEL_CLASSES], as_strings(texts, NULL, 2), 2, NULL, &rows), QKV_OK);
     const qkv__json_value *x = posted(MODEL_CLASSES, "/classify", "{\"text\":[\"the cat\",\"I love you\"]}");
     for (int i = 0; i < 2; i++) {
         double before = 2;
@@ -523,7 +526,7 @@ static void classes_are_the_librarys(void **state)
             const qkv__json_value *found = at(x, path);
             double p = qkv__json_number(at(found, "probability"));
             int id = !strcmp(text_at(found, "label"), "good") ? 0 : !strcmp(text_at(found, "label"), "bad") ? 1 : 2;
-            assert_true((float)p == rows.data[3 * i + id]);
+            assert_true((float)p == rows->data[3 * i + id]);
             assert_true(p <= before);
             before = p;
         }
@@ -533,7 +536,7 @@ static void classes_are_the_librarys(void **state)
     x = posted(MODEL_CLASSES, "/classify", "{\"text\":\"the cat\"}");
     assert_int_equal(qkv__json_size(at(x, "classes")), 3);
     json_free(x);
-    qkv_matrix_free(&rows);
+    qkv_free(rows);
 }
 
 /* A model with one class: its logit, and the sigmoid of it. */
@@ -548,17 +551,17 @@ static void only_class(void **state)
         11);
     assert_int_equal(qkv_model_set_tokenizers(m, t, NULL), QKV_OK);
     assert_int_equal(qkv_model_set_labels(m, &label, 1, QKV_PROBLEM_CLASSIFICATION, NULL), QKV_OK);
-    qkv_matrix row = { 0 };
-    assert_int_equal(qkv_classify(m, &(qkv_texts){ .texts = &text, .n = 1 }, NULL, &row), QKV_OK);
+    qkv_matrix *row = NULL;
+    assert_int_equal(qkv_classify(m, as_strings(&text, NULL, 1), 1, NULL, &row), QKV_OK);
     qkv_server *server = qkv_server_new(m, &(qkv_server_opts){ 0 });
     assert_non_null(server);
     const qkv__json_value *x = answer_of(post(qkv_server_port(server), "/classify", "{\"text\":\"the cat\"}"), 200);
     double logit = qkv__json_number(at(x, "classes/0/logit")), p = qkv__json_number(at(x, "classes/0/probability"));
-    assert_true((float)logit == row.data[0] && fabs(p - 1 / (1 + exp(-logit))) < 1e-6);
+    assert_true((float)logit == row->data[0] && fabs(p - 1 / (1 + exp(-logit))) < 1e-6);
     assert_string_equal(text_at(x, "classes/0/label"), label);
     json_free(x);
     qkv_server_free(server);
-    qkv_matrix_free(&row);
+    qkv_free(row);
     qkv_model_free(m);
 }
 
@@ -566,28 +569,28 @@ static void vectors_are_the_librarys(void **state)
 {
     static const char *const texts[] = { "the cat", "我爱你" };
     static const int kinds[] = { MODEL_ENCODER, MODEL_PAIR, MODEL_CLASSES };
-    qkv_matrix rows = { 0 };
+    qkv_matrix *rows = NULL;
     (void)state;
     for (int k = 0; k < 3; k++) {
-        const qkv_texts given = { .texts = texts, .n = 2 };
-        assert_int_equal(qkv_embed(models[kinds[k]], &given, &(qkv_embed_opts){ .normalized = 1 }, &rows), QKV_OK);
+        assert_int_equal(qkv_embed(models[kinds[k]], as_strings(texts, NULL, 2), 2, &(qkv_embed_opts){ .normalize = 1 }, &rows),
+                         QKV_OK);
         const qkv__json_value *x = posted(kinds[k], "/v1/embeddings", "{\"input\":[\"the cat\",\"我爱你\"],\"model\":\"any\"}");
         const qkv__json_value *y = posted(kinds[k], "/v1/embeddings",
                                           "{\"input\":\"我爱你\",\"encoding_format\":\"base64\",\"dimensions\":16}");
-        for (int64_t i = 0; i < 2 * rows.width; i++) {
+        for (int64_t i = 0; i < 2 * rows->width; i++) {
             char path[64];
-            snprintf(path, sizeof path, "data/%d/embedding/%d", (int)(i / rows.width), (int)(i % rows.width));
-            assert_true((float)qkv__json_number(at(x, path)) == rows.data[i]);
+            snprintf(path, sizeof path, "data/%d/embedding/%d", (int)(i / rows->width), (int)(i % rows->width));
+            assert_true((float)qkv__json_number(at(x, path)) == rows->data[i]);
         }
         float decoded[64];
         assert_int_equal(decode_base64(text_at(y, "data/0/embedding"), (unsigned char *)decoded, sizeof decoded),
-                         sizeof(float) * (size_t)rows.width);
-        assert_memory_equal(decoded, rows.data + rows.width, sizeof(float) * (size_t)rows.width);
+                         sizeof(float) * (size_t)rows->width);
+        assert_memory_equal(decoded, rows->data + rows->width, sizeof(float) * (size_t)rows->width);
         assert_true(qkv__json_int(at(x, "usage/prompt_tokens")) > 2);
         json_free(x);
         json_free(y);
     }
-    qkv_matrix_free(&rows);
+    qkv_free(rows);
 }
 
 /* More than go in one batch, in order; ids of their tokens, with and without special tokens, are the same; so are shorter vectors,
@@ -600,7 +603,7 @@ static void many_texts_and_ids(void **state)
     const char *texts[TEXTS];
     const qkv_tokenizer *t = qkv_model_tokenizer(models[MODEL_ENCODER], QKV_SIDE_SOURCE);
     qkv_ids ids = { 0 };
-    qkv_matrix rows = { 0 };
+    qkv_matrix *rows = NULL;
     int64_t tokens = 0;
     (void)state;
     for (int i = 0; i < TEXTS; i++) {
@@ -616,14 +619,15 @@ static void many_texts_and_ids(void **state)
         strcpy(end - 1, "]");
     }
     strcat(body, "]}"), strcat(ids_body, "]}");
-    const qkv_texts given = { .texts = texts, .n = TEXTS };
-    assert_int_equal(qkv_embed(models[MODEL_ENCODER], &given, &(qkv_embed_opts){ .normalized = 1 }, &rows), QKV_OK);
+    assert_int_equal(
+        qkv_embed(models[MODEL_ENCODER], as_strings(texts, NULL, TEXTS), TEXTS, &(qkv_embed_opts){ .normalize = 1 }, &rows),
+        QKV_OK);
     const qkv__json_value *x = posted(MODEL_ENCODER, "/v1/embeddings", body),
                           *y = posted(MODEL_ENCODER, "/v1/embeddings", ids_body);
     assert_int_equal(qkv__json_size(at(x, "data")), TEXTS);
     assert_int_equal(qkv__json_int(at(x, "usage/prompt_tokens")), tokens + TEXTS); /* each with <s> */
     for (int i = 0; i < TEXTS; i++) {
-        const float *row = rows.data + i * rows.width;
+        const float *row = rows->data + i * rows->width;
         double sum = 0;
         snprintf(path, sizeof path, "data/%d", i);
         const qkv__json_value *vector = qkv__json_get(at(x, path), "embedding"),
@@ -649,7 +653,7 @@ static void many_texts_and_ids(void **state)
     x = answer_of(post(ports[MODEL_ENCODER], "/v1/embeddings", "{\"input\":[[1],[2,330]]}"), 400);
     assert_string_equal(text_at(x, "error/message"), "\"input\": element 1 is the id 330: the model has the ids 0 to 311");
     json_free(x);
-    qkv_matrix_free(&rows);
+    qkv_free(rows);
     qkv_ids_free(&ids);
 }
 
@@ -793,7 +797,7 @@ static void completions_are_the_librarys(void **state)
     static const char *const prompts[] = { "the cat", "我" };
     static const char *const stops[] = { "zz", "猫" };
     qkv_generate_opts o = { .max_tokens = 20, .temperature = 0.9f, .top_p = 0.95f, .seed = 7, .stops = stops, .n_stops = 2 };
-    qkv_generated g = { 0 };
+    qkv_generated *g = NULL;
     (void)state;
     const char *body =
         "{\"prompt\":[\"the cat\",\"我\"],\"n\":2,\"max_tokens\":20,\"temperature\":0.9,\"top_p\":0.95,\"seed\":7,"
@@ -806,21 +810,20 @@ static void completions_are_the_librarys(void **state)
         snprintf(path, sizeof path, "choices/%d", i);
         const qkv__json_value *choice = at(x, path);
         o.sample = i % 2;
-        assert_int_equal(qkv_generate(models[MODEL_LANGUAGE], prompts[i / 2], strlen(prompts[i / 2]), &o, NULL, NULL, &g),
-                         QKV_OK);
-        assert_string_equal(text_at(choice, "text"), g.text.data);
-        assert_string_equal(text_at(choice, "finish_reason"), g.finish == QKV_FINISH_LENGTH ? "length" : "stop");
+        assert_int_equal(qkv_generate(models[MODEL_LANGUAGE], qkv_cstr(prompts[i / 2]), &o, &g), QKV_OK);
+        assert_string_equal(text_at(choice, "text"), g->text.data);
+        assert_string_equal(text_at(choice, "finish_reason"), g->finish == QKV_FINISH_LENGTH ? "length" : "stop");
         assert_int_equal(qkv__json_int(at(choice, "index")), i);
-        assert_int_equal(qkv__json_size(at(choice, "logprobs/token_logprobs")), g.n);
-        for (int64_t k = 0; k < g.n; k++)
-            assert_true(qkv__json_number(qkv__json_at(at(choice, "logprobs/token_logprobs"), (size_t)k)) == g.log_p[k]);
-        tokens += g.n;
-        if (!o.sample) prompt_tokens += g.n_prompt;
+        assert_int_equal(qkv__json_size(at(choice, "logprobs/token_logprobs")), g->n);
+        for (int64_t k = 0; k < g->n; k++)
+            assert_true(qkv__json_number(qkv__json_at(at(choice, "logprobs/token_logprobs"), (size_t)k)) == g->log_p[k]);
+        tokens += g->n;
+        if (!o.sample) prompt_tokens += g->n_prompt;
     }
     assert_int_equal(qkv__json_int(at(x, "usage/completion_tokens")), tokens);
     assert_int_equal(qkv__json_int(at(x, "usage/prompt_tokens")), prompt_tokens);
     json_free(x);
-    qkv_generated_free(&g);
+    qkv_free(g);
 }
 
 static void a_stream_is_the_same_text(void **state)
@@ -960,15 +963,14 @@ static void same_ranks(looked *l, int model, qkv_attention_kind kind)
 }
 
 /* As the server continues a text when it is not told how. */
-static void attend_as_asked(int model, looked *l, qkv_generated *g)
+static void attend_as_asked(int model, looked *l, qkv_generated **g)
 {
     static const char text[] = "the 猫 sat";
     qkv_attend_opts o = { 0 };
     if (model == MODEL_LANGUAGE) {
-        assert_int_equal(
-            qkv_generate(models[model], text, strlen(text), &(qkv_generate_opts){ .max_tokens = 32 }, NULL, NULL, g), QKV_OK);
-        o.target_ids = g->ids;
-        o.n_target_ids = g->n;
+        assert_int_equal(qkv_generate(models[model], qkv_cstr(text), &(qkv_generate_opts){ .max_tokens = 32 }, g), QKV_OK);
+        o.target_ids = (*g)->ids;
+        o.n_target_ids = (*g)->n;
     }
     assert_int_equal(qkv_attend(models[model], qkv_cstr(text), &o, &l->a), QKV_OK);
 }
@@ -976,7 +978,7 @@ static void attend_as_asked(int model, looked *l, qkv_generated *g)
 static void attention_is_the_librarys(void **state)
 {
     looked *l = calloc(1, sizeof *l);
-    qkv_generated g = { 0 };
+    qkv_generated *g = NULL;
     (void)state;
     for (int model = 0; model < MODEL_KINDS; model++) {
         attend_as_asked(model, l, &g);
@@ -985,8 +987,8 @@ static void attention_is_the_librarys(void **state)
         if (l->a->layers[0]) same_side(at(x, "sides/source"), &l->a->source);
         if (l->a->layers[1]) same_side(at(x, "sides/read"), &l->a->target);
         if (l->a->layers[2]) same_side(at(x, "sides/chosen"), &l->a->predicted);
-        if (model == MODEL_LANGUAGE) assert_string_equal(text_at(x, "output/text"), g.text.data);
-        if (model == MODEL_LANGUAGE) assert_int_equal(qkv__json_size(at(x, "target_ids")), g.n);
+        if (model == MODEL_LANGUAGE) assert_string_equal(text_at(x, "output/text"), g->text.data);
+        if (model == MODEL_LANGUAGE) assert_int_equal(qkv__json_size(at(x, "target_ids")), g->n);
         if (model == MODEL_CLASSES) assert_int_equal(qkv__json_size(at(x, "output/classes")), 3);
         size_t kinds = 0;
         for (qkv_attention_kind kind = 0; kind < QKV_ATTENTION_KINDS; kind++) {
@@ -1002,7 +1004,7 @@ static void attention_is_the_librarys(void **state)
         assert_int_equal(qkv__json_size(at(x, "kinds")), kinds);
         json_free(x);
     }
-    qkv_generated_free(&g);
+    qkv_free(g);
     qkv_free(l->a);
     free(l);
 }
@@ -1010,18 +1012,19 @@ static void attention_is_the_librarys(void **state)
 static void a_target_is_looked_at_instead_of_a_search(void **state)
 {
     static const char text[] = "the 猫 sat";
-    qkv_translations t = { 0 };
+    qkv_translations *t = NULL;
     const char *texts = text;
     (void)state;
-    assert_int_equal(qkv_translate(models[MODEL_PAIR], &texts, NULL, 1, &(qkv_translate_opts){ .beam = 5, .n_best = 3 }, &t),
+    assert_int_equal(qkv_translate(models[MODEL_PAIR], as_strings(&texts, NULL, 1), 1,
+                                   &(qkv_translate_opts){ .beam_size = 5, .n_best = 3 }, &t),
                      QKV_OK);
     const qkv__json_value *x = look(MODEL_PAIR, ",\"beam\":5,\"n_best\":3");
     assert_int_equal(qkv__json_size(at(x, "output/translations")), 3);
     for (int i = 0; i < 3; i++) {
         const qkv__json_value *found = qkv__json_at(at(x, "output/translations"), (size_t)i);
-        assert_string_equal(text_at(found, "text"), t.best[i].text);
-        assert_true(qkv__json_number(at(found, "score")) == t.best[i].score);
-        assert_int_equal(qkv__json_size(at(found, "ids")), t.best[i].n_ids);
+        assert_string_equal(text_at(found, "text"), t->best[i].text.data);
+        assert_true(qkv__json_number(at(found, "score")) == t->best[i].score);
+        assert_int_equal(qkv__json_size(at(found, "ids")), t->best[i].n_ids);
     }
     const qkv__json_value *same = look(MODEL_PAIR, ",\"beam\":5");
     assert_true(qkv__json_equal(at(x, "sides"), at(same, "sides")));
@@ -1032,7 +1035,7 @@ static void a_target_is_looked_at_instead_of_a_search(void **state)
     char *ids = json_text(at(x, "output/translations/1/ids"), QKV__JSON_COMPACT);
     snprintf(rest, sizeof rest, ",\"target_ids\":%s", ids);
     const qkv__json_value *second = look(MODEL_PAIR, rest);
-    assert_string_equal(text_at(second, "output/translations/0/text"), t.best[1].text);
+    assert_string_equal(text_at(second, "output/translations/0/text"), t->best[1].text.data);
     assert_true(qkv__json_is_null(at(second, "output/translations/0/score")));
     json_free(second);
     free(ids);
@@ -1052,7 +1055,7 @@ static void a_target_is_looked_at_instead_of_a_search(void **state)
     assert_int_equal(qkv__json_size(at(x, "target_ids")), 0);
     assert_string_equal(text_at(x, "output/text"), "");
     json_free(x);
-    qkv_translations_free(&t);
+    qkv_free(t);
 }
 
 static void a_long_text_is_refused(void **state)
@@ -1535,7 +1538,7 @@ static void a_page_holds_what_was_attended_to(void **state)
         }
         assert_int_equal(qkv__json_size(at(x, "heads")), maps);
         if (model == MODEL_PAIR) {
-            assert_string_equal(text_at(x, "overview/output/translations/0/text"), l->a->found->text);
+            assert_string_equal(text_at(x, "overview/output/translations/0/text"), l->a->found->text.data);
             assert_int_equal(qkv__json_size(at(x, "overview/target_ids")), l->a->found->n_ids);
         }
         json_free(x);

@@ -62,17 +62,17 @@ static const char *string(const qkv__json_value *x, const char *name) { return q
 static int64_t whole(const qkv__json_value *x, const char *name) { return qkv__json_int(qkv__json_get(x, name)); }
 
 /* What the library itself says to this prompt. */
-static void generate_text(const char *prompt, qkv_generate_opts o, qkv_generated *g)
+static void generate_text(const char *prompt, qkv_generate_opts o, qkv_generated **g)
 {
     o.size = sizeof o;
-    o.special_tokens = o.no_start = 1;
-    if (qkv_generate(model, prompt, strlen(prompt), &o, NULL, NULL, g)) fail_msg("%s", qkv_error());
+    o.parse_special = o.no_special = 1;
+    if (qkv_generate(model, qkv_cstr(prompt), &o, g)) fail_msg("%s", qkv_error());
 }
 
 static void an_answer_is_the_librarys(void **state)
 {
     (void)state;
-    qkv_generated g = { 0 };
+    qkv_generated *g = NULL;
     const qkv__json_value *x = answered(
         "{\"model\":\"talker\",\"messages\":[{\"role\":\"user\",\"content\":\"the cat\"}],\"max_tokens\":9,"
         "\"temperature\":0.9,\"seed\":7}");
@@ -81,13 +81,13 @@ static void an_answer_is_the_librarys(void **state)
     assert_memory_equal(string(x, "id"), "chatcmpl-", 9);
     const qkv__json_value *message = qkv__json_get(choice(x), "message"), *usage = qkv__json_get(x, "usage");
     assert_string_equal(string(message, "role"), "assistant");
-    assert_string_equal(string(message, "content"), g.text.data);
+    assert_string_equal(string(message, "content"), g->text.data);
     assert_true(qkv__json_is_null(qkv__json_get(choice(x), "logprobs")));
-    assert_int_equal(whole(usage, "prompt_tokens"), g.n_prompt);
-    assert_int_equal(whole(usage, "completion_tokens"), g.n);
-    assert_string_equal(string(choice(x), "finish_reason"), g.finish == QKV_FINISH_LENGTH ? "length" : "stop");
+    assert_int_equal(whole(usage, "prompt_tokens"), g->n_prompt);
+    assert_int_equal(whole(usage, "completion_tokens"), g->n);
+    assert_string_equal(string(choice(x), "finish_reason"), g->finish == QKV_FINISH_LENGTH ? "length" : "stop");
     json_free(x);
-    qkv_generated_free(&g);
+    qkv_free(g);
 }
 
 static void tools_and_their_calls_reach_the_template(void **state)
@@ -105,36 +105,36 @@ static void tools_and_their_calls_reach_the_template(void **state)
     static const char *const prompts[] = { "[7]<s>user: x</s><s>assistant: 42</s><s>",
                                            "<s>user: x</s><s>assistant: 42</s><s>" };
     for (int i = 0; i < 2; i++) {
-        qkv_generated g = { 0 };
+        qkv_generated *g = NULL;
         const qkv__json_value *x = answered(bodies[i]);
         generate_text(prompts[i], (qkv_generate_opts){ .max_tokens = 5 }, &g);
-        assert_int_equal(whole(qkv__json_get(x, "usage"), "prompt_tokens"), g.n_prompt);
-        assert_string_equal(string(qkv__json_get(choice(x), "message"), "content"), g.text.data);
+        assert_int_equal(whole(qkv__json_get(x, "usage"), "prompt_tokens"), g->n_prompt);
+        assert_string_equal(string(qkv__json_get(choice(x), "message"), "content"), g->text.data);
         json_free(x);
-        qkv_generated_free(&g);
+        qkv_free(g);
     }
 }
 
 static void log_probabilities_come_with_tokens(void **state)
 {
     (void)state;
-    qkv_generated g = { 0 };
+    qkv_generated *g = NULL;
     const qkv__json_value *x = answered(
         "{\"messages\":[{\"role\":\"user\",\"content\":\"a\"}],\"max_tokens\":4,\"temperature\":0,\"logprobs\":true,"
         "\"top_logprobs\":20}");
     generate_text("<s>user: a</s><s>", (qkv_generate_opts){ .max_tokens = 4, .n_top = 20 }, &g);
     const qkv__json_value *content = qkv__json_get(qkv__json_get(choice(x), "logprobs"), "content");
-    assert_int_equal(qkv__json_size(content), g.n);
-    for (int64_t i = 0; i < g.n; i++) {
+    assert_int_equal(qkv__json_size(content), g->n);
+    for (int64_t i = 0; i < g->n; i++) {
         const qkv__json_value *token = qkv__json_at(content, (size_t)i), *top = qkv__json_get(token, "top_logprobs");
-        assert_true(qkv__json_number(qkv__json_get(token, "logprob")) == g.log_p[i]);
+        assert_true(qkv__json_number(qkv__json_get(token, "logprob")) == g->log_p[i]);
         assert_int_equal(qkv__json_size(top), 20);
         for (int64_t k = 0; k < 20; k++)
-            assert_true(qkv__json_number(qkv__json_get(qkv__json_at(top, (size_t)k), "logprob")) == g.top[20 * i + k].log_p);
+            assert_true(qkv__json_number(qkv__json_get(qkv__json_at(top, (size_t)k), "logprob")) == g->top[20 * i + k].log_p);
         assert_true(qkv__json_size(qkv__json_get(token, "bytes")) > 0);
     }
     json_free(x);
-    qkv_generated_free(&g);
+    qkv_free(g);
 }
 
 /* The contents of all events, one after the other; the finish reason of the last. */
@@ -200,16 +200,16 @@ static void several_answers(void **state)
     assert_int_equal(qkv__json_size(qkv__json_get(x, "choices")), ANSWERS);
     int64_t tokens = 0;
     for (int i = 0; i < ANSWERS; i++) {
-        qkv_generated g = { 0 };
+        qkv_generated *g = NULL;
         const qkv_generate_opts o = { .max_tokens = 9, .temperature = 1, .seed = 7, .sample = i };
         generate_text("<s>user: the cat</s><s>", o, &g);
         assert_int_equal(whole(choice_at(x, (size_t)i), "index"), i);
-        assert_string_equal(string(qkv__json_get(choice_at(x, (size_t)i), "message"), "content"), g.text.data);
-        assert_string_equal(streamed[i], g.text.data);
+        assert_string_equal(string(qkv__json_get(choice_at(x, (size_t)i), "message"), "content"), g->text.data);
+        assert_string_equal(streamed[i], g->text.data);
         assert_true(roles[i] == 1 && ends[i] == 1);
-        tokens += g.n;
-        if (!i) assert_int_equal(whole(qkv__json_get(x, "usage"), "prompt_tokens"), g.n_prompt);
-        qkv_generated_free(&g);
+        tokens += g->n;
+        if (!i) assert_int_equal(whole(qkv__json_get(x, "usage"), "prompt_tokens"), g->n_prompt);
+        qkv_free(g);
     }
     assert_int_equal(whole(qkv__json_get(x, "usage"), "completion_tokens"), tokens);
     free_reply(&r);

@@ -3,6 +3,8 @@
 #include "json_values.h"
 #include "http_client.h"
 #include "serve_models.h"
+#include "as_strings.h"
+#include "report/results.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -81,28 +83,28 @@ static void is_result(const qkv__json_value *result, qkv_buffer *text)
 static void tags_are_the_librarys(void **state)
 {
     static const char *const texts[] = { "the cat sat on the mat", "", "我爱 <b>the dog</b>" };
-    qkv_tagged found = { 0 };
+    qkv_tagged *found = NULL;
     qkv_buffer text = { 0 };
     (void)state;
-    assert_int_equal(qkv_tag(made[TAGS], &(qkv_texts){ .texts = texts, .n = 3 }, NULL, &found), QKV_OK);
-    assert_true(found.texts[0].n_words == 6 && found.texts[0].n_entities > 0);
+    assert_int_equal(qkv_tag(made[TAGS], as_strings(texts, NULL, 3), 3, NULL, &found), QKV_OK);
+    assert_true(found->texts[0].n_words == 6 && found->texts[0].n_entities > 0);
     for (int words = 0; words < 2; words++) {
         char body[256];
         sprintf(body, "{\"text\":[\"%s\",\"%s\",\"%s\"],\"words\":%s}", texts[0], texts[1], texts[2], words ? "true" : "false");
         const qkv__json_value *all = posted(TAGS, "/tag", body, 200);
         assert_int_equal(qkv__json_size(qkv__json_get(all, "results")), 3);
         for (int i = 0; i < 3; i++) {
-            assert_int_equal(qkv_tagged_lines(&found, i, words, 1, &text), QKV_OK);
+            assert_int_equal(qkv_tagged_lines(found, i, words, 1, &text), QKV_OK);
             is_result(qkv__json_at(qkv__json_get(all, "results"), (size_t)i), &text);
         }
         json_free(all);
     }
     const qkv__json_value *one = posted(TAGS, "/tag", "{\"text\":\"the cat sat on the mat\"}", 200);
-    assert_int_equal(qkv_tagged_lines(&found, 0, 0, 1, &text), QKV_OK);
+    assert_int_equal(qkv_tagged_lines(found, 0, 0, 1, &text), QKV_OK);
     is_result(one, &text);
     json_free(one);
     qkv_buffer_free(&text);
-    qkv_tagged_free(&found);
+    qkv_free(found);
 }
 
 static void answers_are_the_librarys(void **state)
@@ -110,7 +112,7 @@ static void answers_are_the_librarys(void **state)
     static const char *const questions[] = { "the dog", "我" };
     static const char context[] = "the cat sat on the mat and you love the cat";
     const qkv_answer_opts three = { .n_best = 3, .max_answer = 2, .must_answer = 1 };
-    qkv_answers found = { 0 };
+    qkv_answers *found = NULL;
     qkv_buffer text = { 0 };
     (void)state;
     const qkv__json_value *all = posted(
@@ -119,31 +121,29 @@ static void answers_are_the_librarys(void **state)
         "\"n_best\":3,\"max_answer\":2,\"must_answer\":true}",
         200);
     for (int i = 0; i < 2; i++) {
-        assert_int_equal(
-            qkv_answer(made[ANSWERS], questions[i], strlen(questions[i]), context, strlen(context), &three, &found), QKV_OK);
-        assert_int_equal(qkv_answers_lines(&found, 1, &text), QKV_OK);
-        assert_int_equal(found.n, 3);
+        assert_int_equal(qkv_answer(made[ANSWERS], qkv_cstr(questions[i]), qkv_cstr(context), &three, &found), QKV_OK);
+        assert_int_equal(qkv_answers_lines(found, 1, &text), QKV_OK);
+        assert_int_equal(found->n, 3);
         is_result(qkv__json_at(qkv__json_get(all, "results"), (size_t)i), &text);
     }
     json_free(all);
     const qkv__json_value *one = posted(
         ANSWERS, "/answer", "{\"question\":\"the dog\",\"context\":\"the cat sat on the mat and you love the cat\"}", 200);
-    assert_int_equal(qkv_answer(made[ANSWERS], questions[0], strlen(questions[0]), context, strlen(context), NULL, &found),
-                     QKV_OK);
-    assert_int_equal(qkv_answers_lines(&found, 1, &text), QKV_OK);
+    assert_int_equal(qkv_answer(made[ANSWERS], qkv_cstr(questions[0]), qkv_cstr(context), NULL, &found), QKV_OK);
+    assert_int_equal(qkv_answers_lines(found, 1, &text), QKV_OK);
     is_result(one, &text);
     json_free(one);
     qkv_buffer_free(&text);
-    qkv_answers_free(&found);
+    qkv_free(found);
 }
 
 static void ranks_are_the_librarys(void **state)
 {
     static const char *const passages[] = { "the dog", "you love the cat", "", "我爱你 <b>" };
-    qkv_ranked best[4];
+    qkv_ranking *ranking = NULL;
     (void)state;
-    assert_int_equal(qkv_rank(made[RANKS], "the cat", 7, &(qkv_texts){ .texts = passages, .n = 4 }, NULL, 4, best, NULL),
-                     QKV_OK);
+    assert_int_equal(qkv_rank(made[RANKS], qkv_cstr("the cat"), as_strings(passages, NULL, 4), 4, NULL, &ranking), QKV_OK);
+    const qkv_ranked *best = ranking->best;
     for (int top = 2; top <= 4; top += 2) {
         char body[256];
         sprintf(body, "{\"query\":\"the cat\",\"passages\":[\"%s\",\"%s\",\"%s\",\"%s\"]%s}", passages[0], passages[1],
@@ -160,14 +160,15 @@ static void ranks_are_the_librarys(void **state)
         }
         json_free(all);
     }
+    qkv_free(ranking);
 }
 
 static void labels_and_numbers_are_the_librarys(void **state)
 {
     static const char *const texts[] = { "the cat", "我爱你" };
-    qkv_matrix rows = { 0 };
+    qkv_matrix *rows = NULL;
     (void)state;
-    assert_int_equal(qkv_classify(made[SEVERAL], &(qkv_texts){ .texts = texts, .n = 2 }, NULL, &rows), QKV_OK);
+    assert_int_equal(qkv_classify(made[SEVERAL], as_strings(texts, NULL, 2), 2, NULL, &rows), QKV_OK);
     const qkv__json_value *all = posted(SEVERAL, "/classify", "{\"text\":[\"the cat\",\"我爱你\"]}", 200);
     for (size_t i = 0; i < 2; i++) {
         const qkv__json_value *x = qkv__json_at(qkv__json_get(all, "results"), i), *classes = qkv__json_get(x, "classes");
@@ -176,22 +177,22 @@ static void labels_and_numbers_are_the_librarys(void **state)
             const char *label = qkv__json_text(qkv__json_get(qkv__json_at(classes, k), "label"));
             int64_t id = !strcmp(label, "O") ? 0 : !strcmp(label, "B-PER") ? 1 : 2;
             float p = (float)qkv__json_number(qkv__json_get(qkv__json_at(classes, k), "probability"));
-            assert_true(p == rows.data[(int64_t)i * 3 + id]);
+            assert_true(p == rows->data[(int64_t)i * 3 + id]);
             likely += p >= 0.5f;
         }
         assert_true(qkv__json_is_array(qkv__json_get(x, "labels")));
         assert_int_equal(qkv__json_size(qkv__json_get(x, "labels")), likely);
     }
     json_free(all);
-    assert_int_equal(qkv_classify(made[NUMBERS], &(qkv_texts){ .texts = texts, .n = 2 }, NULL, &rows), QKV_OK);
+    assert_int_equal(qkv_classify(made[NUMBERS], as_strings(texts, NULL, 2), 2, NULL, &rows), QKV_OK);
     all = posted(NUMBERS, "/classify", "{\"text\":[\"the cat\",\"我爱你\"]}", 200);
     for (size_t i = 0; i < 2; i++) {
         const qkv__json_value *x = qkv__json_at(qkv__json_get(all, "results"), i);
-        assert_true((float)qkv__json_number(qkv__json_get(x, "number")) == rows.data[i]);
+        assert_true((float)qkv__json_number(qkv__json_get(x, "number")) == rows->data[i]);
         assert_null(qkv__json_get(x, "classes"));
     }
     json_free(all);
-    qkv_matrix_free(&rows);
+    qkv_free(rows);
 }
 
 /* ---- what is refused ---- */

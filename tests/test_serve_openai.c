@@ -60,19 +60,19 @@ static void check_logprobs(const qkv__json_value *c, size_t n, size_t most)
 static void log_probabilities_are_the_librarys(void **state)
 {
     const qkv_generate_opts o = { .max_tokens = 9, .temperature = 0.9f, .seed = 7, .n_top = 3, .score_prompt = 1 };
-    qkv_generated g = { 0 };
+    qkv_generated *g = NULL;
     (void)state;
-    assert_int_equal(qkv_generate(model, "the cat", 7, &o, NULL, NULL, &g), QKV_OK);
+    assert_int_equal(qkv_generate(model, qkv_cstr("the cat"), &o, &g), QKV_OK);
     for (int echo = 0; echo < 2; echo++) {
         const qkv__json_value *x = completed(
             echo ? "{\"prompt\":\"the cat\",\"max_tokens\":9,\"temperature\":0.9,\"seed\":7,\"logprobs\":3,"
                    "\"echo\":true}"
                  : "{\"prompt\":\"the cat\",\"max_tokens\":9,\"temperature\":0.9,\"seed\":7,\"logprobs\":3}");
         const qkv__json_value *l = qkv__json_get(choice(x, 0), "logprobs");
-        int64_t before = echo ? g.n_prompt : 0;
-        check_logprobs(choice(x, 0), (size_t)(before + g.n), 3);
-        for (int64_t i = 0; i < before + g.n; i++) {
-            double wanted = i < before ? g.prompt_log_p[i] : g.log_p[i - before];
+        int64_t before = echo ? g->n_prompt : 0;
+        check_logprobs(choice(x, 0), (size_t)(before + g->n), 3);
+        for (int64_t i = 0; i < before + g->n; i++) {
+            double wanted = i < before ? g->prompt_log_p[i] : g->log_p[i - before];
             assert_true(qkv__json_number(member(l, "token_logprobs", (size_t)i)) == wanted);
         }
         if (echo) {
@@ -83,7 +83,7 @@ static void log_probabilities_are_the_librarys(void **state)
         } else assert_int_equal(qkv__json_int(member(l, "text_offset", 0)), 0);
         json_free(x);
     }
-    qkv_generated_free(&g);
+    qkv_free(g);
 }
 
 /* Nothing new: what scoring a text takes. */
@@ -93,13 +93,13 @@ static void a_prompt_is_scored_alone(void **state)
     const qkv__json_value *x = completed("{\"prompt\":[\"the cat\",\"我爱你\"],\"max_tokens\":0,\"logprobs\":2,\"echo\":true}");
     static const char *const prompts[] = { "the cat", "我爱你" };
     for (size_t i = 0; i < 2; i++) {
-        qkv_generated g = { 0 };
-        const qkv_generate_opts o = { .no_new = 1, .score_prompt = 1 };
-        assert_int_equal(qkv_generate(model, prompts[i], strlen(prompts[i]), &o, NULL, NULL, &g), QKV_OK);
+        qkv_generated *g = NULL;
+        const qkv_generate_opts o = { .no_new_tokens = 1, .score_prompt = 1 };
+        assert_int_equal(qkv_generate(model, qkv_cstr(prompts[i]), &o, &g), QKV_OK);
         assert_string_equal(text_of(x, i), prompts[i]);
         assert_string_equal(qkv__json_text(qkv__json_get(choice(x, i), "finish_reason")), "length");
-        check_logprobs(choice(x, i), (size_t)g.n_prompt, 2);
-        qkv_generated_free(&g);
+        check_logprobs(choice(x, i), (size_t)g->n_prompt, 2);
+        qkv_free(g);
     }
     assert_int_equal(qkv__json_int(qkv__json_get(qkv__json_get(x, "usage"), "completion_tokens")), 0);
     json_free(x);
@@ -177,25 +177,25 @@ static void a_stream_tells_the_same(void **state)
 
 static void ids_are_prompts_too(void **state)
 {
-    qkv_generated g = { 0 };
+    qkv_generated *g = NULL;
     char body[1024];
     (void)state;
     const qkv_generate_opts o = { .max_tokens = 8, .temperature = 1, .seed = 3 };
-    assert_int_equal(qkv_generate(model, "the cat", 7, &o, NULL, NULL, &g), QKV_OK);
+    assert_int_equal(qkv_generate(model, qkv_cstr("the cat"), &o, &g), QKV_OK);
     for (int nested = 0; nested < 2; nested++) {
         int n = snprintf(body, sizeof body, "{\"max_tokens\":8,\"seed\":3,\"echo\":%s,\"prompt\":%s", nested ? "true" : "false",
                          nested ? "[[" : "[");
-        for (int64_t i = 0; i < g.n_prompt; i++)
-            n += snprintf(body + n, sizeof body - (size_t)n, "%s%d", i ? "," : "", g.prompt.ids[i]);
+        for (int64_t i = 0; i < g->n_prompt; i++)
+            n += snprintf(body + n, sizeof body - (size_t)n, "%s%d", i ? "," : "", g->prompt_ids[i]);
         snprintf(body + n, sizeof body - (size_t)n, nested ? "],[5]]}" : "]}");
         const qkv__json_value *x = completed(body);
         const char *text = text_of(x, 0);
         if (nested) assert_int_equal(strncmp(text, "the cat", 7), 0);
-        assert_string_equal(text + (nested ? 7 : 0), g.text.data);
+        assert_string_equal(text + (nested ? 7 : 0), g->text.data);
         assert_int_equal(qkv__json_size(qkv__json_get(x, "choices")), 1 + nested);
         json_free(x);
     }
-    qkv_generated_free(&g);
+    qkv_free(g);
 }
 
 /* A request of many texts has fewer tokens for each: they are not refused. */
@@ -242,17 +242,17 @@ static void what_was_read_is_told(void **state)
 static void penalties_are_the_librarys(void **state)
 {
     const qkv_generate_opts o = { .max_tokens = 40, .presence_penalty = 1.5f, .frequency_penalty = 0.75f };
-    qkv_generated g = { 0 };
+    qkv_generated *g = NULL;
     (void)state;
-    assert_int_equal(qkv_generate(model, "the", 3, &o, NULL, NULL, &g), QKV_OK);
+    assert_int_equal(qkv_generate(model, qkv_cstr("the"), &o, &g), QKV_OK);
     const qkv__json_value *x = completed("{\"prompt\":\"the\",\"max_tokens\":40,\"temperature\":0,\"presence_penalty\":1.5,"
                                          "\"frequency_penalty\":0.75}"),
                           *y = completed("{\"prompt\":\"the\",\"max_tokens\":40,\"temperature\":0}");
-    assert_string_equal(text_of(x, 0), g.text.data);
+    assert_string_equal(text_of(x, 0), g->text.data);
     assert_string_not_equal(text_of(x, 0), text_of(y, 0));
     json_free(x);
     json_free(y);
-    qkv_generated_free(&g);
+    qkv_free(g);
 }
 
 /* Another text for every request, by a seed that the answer tells and that gives the same text again. */

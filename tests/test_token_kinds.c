@@ -12,6 +12,7 @@
 #include <qkv/qkv.h>
 #include <qkv/unstable/util.h>
 #include "report/tokens.h"
+#include "as_strings.h"
 
 #define GOLDEN(name) QKV_GOLDEN "/" name
 
@@ -658,20 +659,20 @@ static void translation_of_any_kind(void **state)
                                .heads = 2,
                                .d_ff = 16 };
         qkv_model *m = qkv_model_new(&o, 7);
-        qkv_translations out = { 0 };
+        qkv_translations *out = NULL;
         qkv_buffer text = { 0 };
         assert_int_equal(qkv_model_set_tokenizers(m, t, NULL), QKV_OK);
-        const qkv_translate_opts opts = { .beam = 2, .max_length = 6, .prefix = "THE" };
-        assert_int_equal(qkv_translate(m, texts, NULL, 3, &opts, &out), QKV_OK);
+        const qkv_translate_opts opts = { .beam_size = 2, .max_length = 6, .target_prefix = "THE" };
+        assert_int_equal(qkv_translate(m, as_strings(texts, NULL, 3), 3, &opts, &out), QKV_OK);
         for (int i = 0; i < 3; i++) {
-            const qkv_translation *x = &out.best[i];
-            if (kind == QKV_TOKEN_WORDS) assert_int_equal(out.n_source[i], n_words[i] + 1);
+            const qkv_translation *x = &out->best[i];
+            if (kind == QKV_TOKEN_WORDS) assert_int_equal(out->n_source[i], n_words[i] + 1);
             assert_int_equal(qkv_tokenizer_decode(t, x->ids, (size_t)x->n_ids, 1, &text), QKV_OK);
-            assert_string_equal(x->text, text.data);
-            if (kind == QKV_TOKEN_WORDS) assert_memory_equal(x->text, "the", 3);
+            assert_string_equal(x->text.data, text.data);
+            if (kind == QKV_TOKEN_WORDS) assert_memory_equal(x->text.data, "the", 3);
         }
         qkv_buffer_free(&text);
-        qkv_translations_free(&out);
+        qkv_free(out);
         qkv_model_free(m);
     }
 }

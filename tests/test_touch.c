@@ -4,6 +4,7 @@
 #include "nn/params.h"
 #include "report/attention.h"
 #include "model/model.h"
+#include "as_strings.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -500,24 +501,24 @@ static void texts_go_on_by_the_changes(void **state)
 {
     (void)state;
     qkv_model *m = make_model(DECODER);
-    qkv_generated plain = { 0 }, g = { 0 };
+    qkv_generated *plain = NULL, *g = NULL;
     const qkv_generate_opts opts = {
         .size = sizeof opts, .max_tokens = STEPS, .start = 1, .end = -1, .prompt_ids = text_ids, .n_prompt_ids = TEXT - 1
     };
     int differ = 0;
-    assert_int_equal(qkv_generate(m, NULL, 0, &opts, NULL, NULL, &plain), QKV_OK);
+    assert_int_equal(qkv_generate(m, qkv_cstr(""), &opts, &plain), QKV_OK);
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
         if (lists[i].model != DECODER) continue;
         qkv_model *touched = touch(m, &lists[i]);
-        assert_int_equal(qkv_generate(touched, NULL, 0, &opts, NULL, NULL, &g), QKV_OK);
-        assert_int_equal(g.n, STEPS);
-        goes_on_as_forward(touched, &g, (int64_t)i);
-        differ += fabs(g.log_p[0] - plain.log_p[0]) > 1e-3;
+        assert_int_equal(qkv_generate(touched, qkv_cstr(""), &opts, &g), QKV_OK);
+        assert_int_equal(g->n, STEPS);
+        goes_on_as_forward(touched, g, (int64_t)i);
+        differ += fabs(g->log_p[0] - plain->log_p[0]) > 1e-3;
         qkv_model_free(touched);
     }
     assert_true(differ >= 5);
-    qkv_generated_free(&plain);
-    qkv_generated_free(&g);
+    qkv_free(plain);
+    qkv_free(g);
     qkv_model_free(m);
 }
 
@@ -529,20 +530,19 @@ static void tasks_see_the_changes(void **state)
     const changes off = { ENCODER, 1, { CHANGE(ABLATE_LAYER, ENCODER, 1, 0, 0) } };
     qkv_model *touched = touch(m, &off);
     const char *text[] = { "bcadc", "dd" };
-    const qkv_texts texts = { .texts = text, .n = 2 };
-    qkv_matrix plain = { 0 }, changed = { 0 };
+    qkv_matrix *plain = NULL, *changed = NULL;
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .inference = 1 });
-    assert_int_equal(qkv_classify(m, &texts, NULL, &plain), QKV_OK);
-    assert_int_equal(qkv_classify(touched, &texts, NULL, &changed), QKV_OK);
+    assert_int_equal(qkv_classify(m, as_strings(text, NULL, 2), 2, NULL, &plain), QKV_OK);
+    assert_int_equal(qkv_classify(touched, as_strings(text, NULL, 2), 2, NULL, &changed), QKV_OK);
     const qkv_tensor *p = qkv_softmax(whole(touched, ENCODER, t));
-    for (int i = 0; i < CLASSES; i++) expect_near((double)changed.data[i], (double)qkv_tensor_data(p)[i], "class", i);
-    assert_true(fabsf(plain.data[0] - changed.data[0]) > 1e-3f);
-    assert_int_equal(qkv_embed(m, &texts, NULL, &plain), QKV_OK);
-    assert_int_equal(qkv_embed(touched, &texts, NULL, &changed), QKV_OK);
-    assert_true(fabsf(plain.data[0] - changed.data[0]) > 1e-3f);
+    for (int i = 0; i < CLASSES; i++) expect_near((double)changed->data[i], (double)qkv_tensor_data(p)[i], "class", i);
+    assert_true(fabsf(plain->data[0] - changed->data[0]) > 1e-3f);
+    assert_int_equal(qkv_embed(m, as_strings(text, NULL, 2), 2, NULL, &plain), QKV_OK);
+    assert_int_equal(qkv_embed(touched, as_strings(text, NULL, 2), 2, NULL, &changed), QKV_OK);
+    assert_true(fabsf(plain->data[0] - changed->data[0]) > 1e-3f);
     qkv_tape_free(t);
-    qkv_matrix_free(&plain);
-    qkv_matrix_free(&changed);
+    qkv_free(plain);
+    qkv_free(changed);
     qkv_model_free(touched);
     qkv_model_free(m);
 }

@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "failing.h"
+#include "as_strings.h"
 #include "nn/params.h"
 #include "model/model.h"
 
@@ -93,13 +94,13 @@ static void same(const qkv_translations *a, int64_t i, const qkv_translations *b
     for (int k = 0; k < a->n_best; k++) {
         const qkv_translation *x = &a->best[i * a->n_best + k], *y = &b->best[j * b->n_best + k];
         assert_int_equal(x->n_ids, y->n_ids);
-        assert_string_equal(x->text, y->text);
-        assert_int_equal(x->length, y->length);
-        assert_true(x->score == y->score && x->log_p == y->log_p && x->is_cut == y->is_cut);
+        assert_string_equal(x->text.data, y->text.data);
+        assert_int_equal(x->text.length, y->text.length);
+        assert_true(x->score == y->score && x->log_p == y->log_p && x->truncated == y->truncated);
         if (x->n_ids > 0) assert_memory_equal(x->ids, y->ids, sizeof(int32_t) * (size_t)x->n_ids);
-        assert_int_equal(!x->cross, !y->cross);
-        if (x->cross)
-            assert_memory_equal(x->cross, y->cross,
+        assert_int_equal(!x->attention, !y->attention);
+        if (x->attention)
+            assert_memory_equal(x->attention, y->attention,
                                 sizeof(float) * (size_t)(a->layers * a->heads * (x->n_ids + 1) * a->n_source[i]));
     }
 }
@@ -108,27 +109,27 @@ static void same_in_any_batch_and_on_any_threads(void **state)
 {
     (void)state;
     qkv_model *m = make_model(QKV_POSITION_SINUSOID, 0);
-    qkv_translations all = { 0 }, part = { 0 };
-    const qkv_translate_opts opts = { .beam = BEAM, .n_best = 2, .max_length = 12, .attention = 1 };
+    qkv_translations *all = NULL, *part = NULL;
+    const qkv_translate_opts opts = { .beam_size = BEAM, .n_best = 2, .max_length = 12, .attention = 1 };
     static const int sizes[] = { 1, 7, 32 };
     qkv_set_num_threads(1);
-    assert_int_equal(qkv_translate(m, texts, NULL, TEXTS, &opts, &all), QKV_OK);
-    assert_int_equal(all.n, TEXTS);
+    assert_int_equal(qkv_translate(m, as_strings(texts, NULL, TEXTS), TEXTS, &opts, &all), QKV_OK);
+    assert_int_equal(all->n, TEXTS);
     int different = 0;
-    for (int i = 1; i < TEXTS; i++) different += strcmp(all.best[2 * i].text, all.best[2 * i - 2].text) != 0;
+    for (int i = 1; i < TEXTS; i++) different += strcmp(all->best[2 * i].text.data, all->best[2 * i - 2].text.data) != 0;
     assert_true(different > TEXTS / 2); /* else this shows nothing */
     for (int threads = 1; threads <= 4; threads *= 2)
         for (int k = 0; k < 3; k++) {
             qkv_set_num_threads(threads);
             for (int first = 0; first < TEXTS; first += sizes[k]) {
                 int n = first + sizes[k] < TEXTS ? sizes[k] : TEXTS - first;
-                assert_int_equal(qkv_translate(m, texts + first, NULL, n, &opts, &part), QKV_OK);
-                for (int i = 0; i < n; i++) same(&all, first + i, &part, i);
+                assert_int_equal(qkv_translate(m, as_strings(texts + first, NULL, n), n, &opts, &part), QKV_OK);
+                for (int i = 0; i < n; i++) same(all, first + i, part, i);
             }
         }
     qkv_set_num_threads(0);
-    qkv_translations_free(&all);
-    qkv_translations_free(&part);
+    qkv_free(all);
+    qkv_free(part);
     qkv_model_free(m);
 }
 
@@ -139,39 +140,39 @@ typedef struct steps {
     int n, last; /* calls, and the one that ends the work; 0: none */
 } steps;
 
-static qkv_status step(void *data)
+static int step(void *data)
 {
     steps *s = data;
     assert_true(pthread_equal(s->caller, pthread_self()));
-    if (++s->n != s->last) return QKV_OK;
-    qkv_tokenizer_encode(NULL, "", 0, NULL, NULL); /* leaves a sentence */
-    return QKV_LIMIT;
+    return ++s->n == s->last;
 }
 
 static void batches_on_threads_of_their_own(void **state)
 {
     (void)state;
     qkv_model *m = make_model(QKV_POSITION_SINUSOID, 0);
-    qkv_translations one = { 0 }, all = { 0 };
+    qkv_translations *one = NULL, *all = NULL;
     steps s = { .caller = pthread_self() };
-    const qkv_translate_opts opts = { .beam = BEAM, .n_best = 2, .max_length = 12, .each_step = step, .each_step_data = &s };
+    const qkv_translate_opts opts = {
+        .beam_size = BEAM, .n_best = 2, .max_length = 12, .hooks = &(qkv_hooks){ .data = &s, .cancel = step }
+    };
     for (int threads = 1; threads <= 4; threads++) {
         qkv_set_num_threads(threads);
         s = (steps){ .caller = s.caller };
-        assert_int_equal(qkv_translate(m, texts, NULL, TEXTS, &opts, threads == 1 ? &one : &all), QKV_OK);
+        assert_int_equal(qkv_translate(m, as_strings(texts, NULL, TEXTS), TEXTS, &opts, threads == 1 ? &one : &all), QKV_OK);
         assert_true(s.n > 0);
-        for (int i = 0; i < TEXTS && threads > 1; i++) same(&one, i, &all, i);
+        for (int i = 0; i < TEXTS && threads > 1; i++) same(one, i, all, i);
         s = (steps){ .caller = s.caller, .last = 2 };
-        qkv_status status = qkv_translate(m, texts, NULL, TEXTS, &opts, &all);
+        qkv_status status = qkv_translate(m, as_strings(texts, NULL, TEXTS), TEXTS, &opts, &all);
         if (s.n < 2 && threads > 1) continue; /* the others have taken all of it before the caller came to a second step */
-        assert_int_equal(status, QKV_LIMIT);
+        assert_int_equal(status, QKV_CANCELLED);
         assert_int_equal(s.n, 2); /* it is not asked again */
-        assert_int_equal(all.n, 0);
-        assert_string_equal(qkv_error(), "tokenizer: tokenizer or result is NULL");
+        assert_int_equal(all->n, 0);
+        assert_string_equal(qkv_error(), "translate: cancelled");
     }
     qkv_set_num_threads(0);
-    qkv_translations_free(&one);
-    qkv_translations_free(&all);
+    qkv_free(one);
+    qkv_free(all);
     qkv_model_free(m);
 }
 
@@ -181,32 +182,32 @@ static void in_the_order_given(void **state)
     (void)state;
     qkv_model *m = make_model(QKV_POSITION_SINUSOID, 0);
     const qkv_tokenizer *t = qkv_model_tokenizer(m, QKV_SIDE_SOURCE);
-    qkv_translations all = { 0 };
+    qkv_translations *all = NULL;
     qkv_search_result f = { 0 };
     qkv_ids ids = { 0 };
     qkv_buffer text = { 0 }, repaired = { 0 };
     const qkv_search_opts opts = { .start = 1, .end = 2, .pad = 0, .beam = 4 };
-    assert_int_equal(qkv_translate(m, texts, NULL, 12, NULL, &all), QKV_OK);
+    assert_int_equal(qkv_translate(m, as_strings(texts, NULL, 12), 12, NULL, &all), QKV_OK);
     for (int i = 0; i < 12; i++) {
         if (i == 4 || i == 9) continue;
         int32_t row[200];
         assert_int_equal(qkv_tokenizer_encode(t, texts[i], strlen(texts[i]), NULL, &ids), QKV_OK);
         memcpy(row, ids.ids, sizeof *row * ids.n);
         row[ids.n] = 2;
-        assert_int_equal(all.n_source[i], ids.n + 1);
-        assert_memory_equal(all.source_ids[i], row, sizeof *row * (ids.n + 1));
+        assert_int_equal(all->n_source[i], ids.n + 1);
+        assert_memory_equal(all->source_ids[i], row, sizeof *row * (ids.n + 1));
         assert_int_equal(qkv_beam_search(m, row, 1, (int64_t)ids.n + 1, NULL, &opts, &f), QKV_OK);
         assert_int_equal(qkv_tokenizer_decode(t, f.best[0].ids, (size_t)f.best[0].n, 1, &text), QKV_OK);
         assert_int_equal(qkv_utf8_repair(text.data, text.length, &repaired), QKV_OK);
-        assert_string_equal(all.best[i].text, repaired.data);
-        assert_true(all.best[i].score == f.best[0].score);
-        assert_null(all.best[i].cross);
+        assert_string_equal(all->best[i].text.data, repaired.data);
+        assert_true(all->best[i].score == f.best[0].score);
+        assert_null(all->best[i].attention);
     }
     qkv_buffer_free(&text);
     qkv_buffer_free(&repaired);
     qkv_ids_free(&ids);
     qkv_search_result_free(&f);
-    qkv_translations_free(&all);
+    qkv_free(all);
     qkv_model_free(m);
 }
 
@@ -214,33 +215,36 @@ static void empty_long_and_broken_texts(void **state)
 {
     (void)state;
     qkv_model *m = make_model(QKV_POSITION_SINUSOID, 0);
-    qkv_translations t = { 0 };
+    qkv_translations *t = NULL;
     char longest[3000];
     memset(longest, 'x', sizeof longest);
     const char *odd[6] = { "", "I love you", longest, "I \xFF love", "I \xEF\xBF\xBD love", "a\0b" };
     const size_t lengths[6] = { 0, 10, sizeof longest, 8, 10, 3 };
-    assert_int_equal(qkv_translate(m, odd, lengths, 6, &(qkv_translate_opts){ .attention = 1 }, &t), QKV_OK);
-    assert_string_equal(t.best[0].text, "");
-    assert_int_equal(t.best[0].n_ids, 0);
-    assert_int_equal(t.n_source[0], 0);
-    assert_true(t.best[0].score == 0 && !t.best[0].cross);
-    assert_int_equal(t.status[2], QKV_LIMIT);
-    assert_int_equal(t.n_source[2], 3001);
-    assert_int_equal(t.best[2].n_ids, -1);
-    assert_int_equal(t.status[1], QKV_OK);
-    assert_true(t.best[1].n_ids >= 0);
-    same(&t, 3, &t, 4);                     /* what is no UTF-8 is read as U+FFFD */
-    assert_int_equal(t.n_source[5], 3 + 1); /* a NUL is a byte like any other */
-    for (int i = 0; i < 6; i++) assert_int_equal(qkv_utf8_valid(t.best[i].text, t.best[i].length), t.best[i].length);
+    assert_int_equal(qkv_translate(m, as_strings(odd, lengths, 6), 6, &(qkv_translate_opts){ .attention = 1 }, &t), QKV_OK);
+    assert_string_equal(t->best[0].text.data, "");
+    assert_int_equal(t->best[0].n_ids, 0);
+    assert_int_equal(t->n_source[0], 0);
+    assert_true(t->best[0].score == 0 && !t->best[0].attention);
+    assert_int_equal(t->status[2], QKV_LIMIT);
+    assert_int_equal(t->n_source[2], 3001);
+    assert_int_equal(t->best[2].n_ids, -1);
+    assert_int_equal(t->status[1], QKV_OK);
+    assert_true(t->best[1].n_ids >= 0);
+    same(t, 3, t, 4);                        /* what is no UTF-8 is read as U+FFFD */
+    assert_int_equal(t->n_source[5], 3 + 1); /* a NUL is a byte like any other */
+    for (int i = 0; i < 6; i++)
+        assert_int_equal(qkv_utf8_valid(t->best[i].text.data, t->best[i].text.length), t->best[i].text.length);
     /* A limit is the number of tokens that just pass. */
-    int64_t tokens = t.n_source[1] - 1;
-    assert_int_equal(qkv_translate(m, odd + 1, NULL, 1, &(qkv_translate_opts){ .max_source = tokens }, &t), QKV_OK);
-    assert_int_equal(t.status[0], QKV_OK);
-    assert_int_equal(qkv_translate(m, odd + 1, NULL, 1, &(qkv_translate_opts){ .max_source = tokens - 1 }, &t), QKV_OK);
-    assert_int_equal(t.status[0], QKV_LIMIT);
-    assert_int_equal(qkv_translate(m, NULL, NULL, 0, NULL, &t), QKV_OK);
-    assert_int_equal(t.n, 0);
-    qkv_translations_free(&t);
+    int64_t tokens = t->n_source[1] - 1;
+    assert_int_equal(qkv_translate(m, as_strings(odd + 1, NULL, 1), 1, &(qkv_translate_opts){ .max_source = tokens }, &t),
+                     QKV_OK);
+    assert_int_equal(t->status[0], QKV_OK);
+    assert_int_equal(qkv_translate(m, as_strings(odd + 1, NULL, 1), 1, &(qkv_translate_opts){ .max_source = tokens - 1 }, &t),
+                     QKV_OK);
+    assert_int_equal(t->status[0], QKV_LIMIT);
+    assert_int_equal(qkv_translate(m, NULL, 0, NULL, &t), QKV_OK);
+    assert_int_equal(t->n, 0);
+    qkv_free(t);
     qkv_model_free(m);
 }
 
@@ -248,15 +252,15 @@ static void every_translation_starts_with_the_prefix(void **state)
 {
     (void)state;
     qkv_model *m = make_model(QKV_POSITION_SINUSOID, 0);
-    qkv_translations t = { 0 };
+    qkv_translations *t = NULL;
     static const char *const prefixes[] = { "我", "the dog", "zz" };
     for (int i = 0; i < 3; i++) {
-        const qkv_translate_opts opts = { .prefix = prefixes[i], .n_best = 3 };
-        assert_int_equal(qkv_translate(m, texts, NULL, 4, &opts, &t), QKV_OK);
+        const qkv_translate_opts opts = { .target_prefix = prefixes[i], .n_best = 3 };
+        assert_int_equal(qkv_translate(m, as_strings(texts, NULL, 4), 4, &opts, &t), QKV_OK);
         for (int k = 0; k < 12; k++)
-            if (t.best[k].n_ids >= 0) assert_int_equal(strncmp(t.best[k].text, prefixes[i], strlen(prefixes[i])), 0);
+            if (t->best[k].n_ids >= 0) assert_int_equal(strncmp(t->best[k].text.data, prefixes[i], strlen(prefixes[i])), 0);
     }
-    qkv_translations_free(&t);
+    qkv_free(t);
     qkv_model_free(m);
 }
 
@@ -264,14 +268,15 @@ static void n_best_are_sorted(void **state)
 {
     (void)state;
     qkv_model *m = make_model(QKV_POSITION_SINUSOID, 0);
-    qkv_translations t = { 0 };
-    assert_int_equal(qkv_translate(m, texts, NULL, 10, &(qkv_translate_opts){ .beam = 5, .n_best = 5 }, &t), QKV_OK);
+    qkv_translations *t = NULL;
+    assert_int_equal(
+        qkv_translate(m, as_strings(texts, NULL, 10), 10, &(qkv_translate_opts){ .beam_size = 5, .n_best = 5 }, &t), QKV_OK);
     int pairs = 0;
     for (int i = 0; i < 10; i++)
-        for (int k = 1; k < 5 && t.best[i * 5 + k].n_ids >= 0; k++, pairs++)
-            assert_true(t.best[i * 5 + k - 1].score >= t.best[i * 5 + k].score);
+        for (int k = 1; k < 5 && t->best[i * 5 + k].n_ids >= 0; k++, pairs++)
+            assert_true(t->best[i * 5 + k - 1].score >= t->best[i * 5 + k].score);
     assert_true(pairs > 20);
-    qkv_translations_free(&t);
+    qkv_free(t);
     qkv_model_free(m);
 }
 
@@ -282,17 +287,19 @@ static void attention_is_that_of_a_whole_forward(void **state)
     enum { ROWS = 4, ROOM = 80 };
     qkv_model *m = make_model(QKV_POSITION_SINUSOID, 0);
     const qkv__transformer *x = qkv__model_transformer(m);
-    qkv_translations t = { 0 };
-    assert_int_equal(qkv_translate(m, texts, NULL, ROWS, &(qkv_translate_opts){ .max_length = 9, .attention = 1 }, &t), QKV_OK);
-    assert_int_equal(t.layers, 2);
-    assert_int_equal(t.heads, 2);
+    qkv_translations *t = NULL;
+    assert_int_equal(
+        qkv_translate(m, as_strings(texts, NULL, ROWS), ROWS, &(qkv_translate_opts){ .max_length = 9, .attention = 1 }, &t),
+        QKV_OK);
+    assert_int_equal(t->layers, 2);
+    assert_int_equal(t->heads, 2);
     int32_t source[ROWS * ROOM] = { 0 }, target[ROWS * 10] = { 0 }, lengths[ROWS];
     for (int i = 0; i < ROWS; i++) {
-        assert_true(t.n_source[i] <= ROOM);
-        lengths[i] = (int32_t)t.n_source[i];
-        memcpy(source + i * ROOM, t.source_ids[i], sizeof *source * (size_t)t.n_source[i]);
+        assert_true(t->n_source[i] <= ROOM);
+        lengths[i] = (int32_t)t->n_source[i];
+        memcpy(source + i * ROOM, t->source_ids[i], sizeof *source * (size_t)t->n_source[i]);
         target[i * 10] = 1;
-        memcpy(target + i * 10 + 1, t.best[i].ids, sizeof *target * (size_t)t.best[i].n_ids);
+        memcpy(target + i * 10 + 1, t->best[i].ids, sizeof *target * (size_t)t->best[i].n_ids);
     }
     qkv_tape *tape = qkv_tape_new(&(qkv_tape_opts){ .inference = 1, .keep_attention = 1 });
     qkv_tensor *memory = qkv__transformer_encode(
@@ -302,9 +309,9 @@ static void attention_is_that_of_a_whole_forward(void **state)
     for (int i = 0; i < ROWS; i++)
         for (int l = 0; l < 2; l++)
             for (int h = 0; h < 2; h++)
-                for (int64_t row = 0; row <= t.best[i].n_ids; row++) {
-                    int64_t n = t.n_source[i];
-                    const float *got = t.best[i].cross + (((l * 2 + h) * (t.best[i].n_ids + 1)) + row) * n;
+                for (int64_t row = 0; row <= t->best[i].n_ids; row++) {
+                    int64_t n = t->n_source[i];
+                    const float *got = t->best[i].attention + (((l * 2 + h) * (t->best[i].n_ids + 1)) + row) * n;
                     const float *whole = qkv_tensor_data(qkv_tape_attention(tape, 1 + 2 * l + 1)) +
                                          ((i * 2 + h) * 10 + row) * ROOM;
                     double sum = 0;
@@ -313,63 +320,72 @@ static void attention_is_that_of_a_whole_forward(void **state)
                     assert_memory_equal(got, whole, sizeof *got * (size_t)n);
                 }
     qkv_tape_free(tape);
-    qkv_translations_free(&t);
+    qkv_free(t);
     qkv_model_free(m);
 }
 
-/* Two heads, two tokens and the end, a source of three tokens and its end; what lies behind them does not count. */
+/* The mean over layers and heads, and where it is largest: what stands around the source does not count. */
 static void alignment_by_hand(void **state)
 {
     (void)state;
-    const float cross[] = { .1F, .2F, .3F, .4F, .6F, .2F, .1F, .1F, 0, 0, 0, 1, /* the second head */
-                            .3F, .4F, .1F, .2F, .2F, .2F, .5F, .1F, 0, 0, 0, 1, /* no head */
-                            9,   9,   9,   9,   9,   9,   9,   9,   9, 9, 9, 9 };
-    qkv_translation best[2] = { { .n_ids = 2, .cross = cross }, { .n_ids = -1 } };
-    int64_t n_source = 4, source[3] = { 7, 7, 7 };
-    qkv_translations t = {
-        .n = 1, .n_best = 2, .best = best, .n_source = &n_source, .source_around = 1, .layers = 1, .heads = 2
-    };
-    float mean[12];
-    assert_int_equal(qkv_translation_attention(&t, 0, 0, mean), QKV_OK);
-    for (int i = 0; i < 12; i++) assert_true(fabsf(mean[i] - (cross[i] + cross[12 + i]) / 2) < 1e-7F);
-    assert_int_equal(qkv_translation_alignment(&t, 0, 0, source), QKV_OK);
-    assert_int_equal(source[0], 1); /* .3 is most; the end, which has as much, does not count */
-    assert_int_equal(source[1], 0);
-    assert_int_equal(source[2], 7);
-    assert_int_equal(qkv_translation_alignment(&t, 0, -1, source), QKV_USAGE);
-    assert_int_equal(qkv_translation_alignment(&t, 0, 1, source), QKV_USAGE);
-    assert_int_equal(qkv_translation_alignment(&t, 0, 2, source), QKV_USAGE);
-    assert_int_equal(qkv_translation_alignment(&t, 1, 0, source), QKV_USAGE);
-    assert_int_equal(qkv_translation_attention(&t, -1, 0, mean), QKV_USAGE);
+    enum { ROWS = 4 };
+    qkv_model *m = make_model(QKV_POSITION_SINUSOID, 0);
+    qkv_translations *t = NULL;
+    const qkv_translate_opts opts = { .max_length = 9, .attention = 1 };
+    int moved = 0;
+    assert_int_equal(qkv_translate(m, as_strings(texts, NULL, ROWS), ROWS, &opts, &t), QKV_OK);
+    for (int i = 0; i < ROWS; i++) {
+        const qkv_translation *x = &t->best[i];
+        const int64_t rows = x->n_ids + 1, columns = t->n_source[i];
+        for (int64_t row = 0; row < rows; row++) {
+            int64_t best = 0;
+            for (int64_t k = 0; k < columns; k++) {
+                double sum = 0;
+                for (int map = 0; map < t->layers * t->heads; map++)
+                    sum += (double)x->attention[(map * rows + row) * columns + k];
+                const float *mean = x->mean_attention + row * columns;
+                assert_true(fabs((double)mean[k] - sum / (t->layers * t->heads)) < 1e-7);
+                if (k < columns - t->source_around && mean[k] > mean[best]) best = k;
+            }
+            if (row < x->n_ids) assert_int_equal(x->alignment[row], best);
+            moved += best > 0;
+        }
+    }
+    assert_true(moved > 0);
+    qkv_free(t);
+    qkv_model_free(m);
 }
 
 /* Positions that end, and ids without a token, are no trap. */
 static void odd_models(void **state)
 {
     (void)state;
-    qkv_translations t = { 0 };
+    qkv_translations *t = NULL;
     const char *both[2] = { "I love you", "xxxxxxxxxxxxxxxxxxxxxxxxx" };
     qkv_model *m = make_model(QKV_POSITION_LEARNED, 0);
-    assert_int_equal(qkv_translate(m, both, NULL, 2, &(qkv_translate_opts){ .attention = 1 }, &t), QKV_OK);
-    assert_int_equal(t.status[0], QKV_OK);
-    assert_int_equal(t.status[1], QKV_LIMIT);
-    assert_true(t.max_source == 11 && t.source_around == 1 && t.source_bound == QKV_SOURCE_BOUND_POSITIONS);
+    assert_int_equal(qkv_translate(m, as_strings(both, NULL, 2), 2, &(qkv_translate_opts){ .attention = 1 }, &t), QKV_OK);
+    assert_int_equal(t->status[0], QKV_OK);
+    assert_int_equal(t->status[1], QKV_LIMIT);
+    assert_true(t->max_source == 11 && t->source_around == 1 && t->source_bound == QKV_SOURCE_BOUND_POSITIONS);
     for (int64_t most = 10; most <= 12; most++) { /* what allows less counts */
-        assert_int_equal(qkv_translate(m, both, NULL, 2, &(qkv_translate_opts){ .max_source = most }, &t), QKV_OK);
-        assert_int_equal(t.max_source, most < 11 ? most : 11);
-        assert_int_equal(t.source_bound, most <= 11 ? QKV_SOURCE_BOUND_OPTION : QKV_SOURCE_BOUND_POSITIONS);
+        assert_int_equal(qkv_translate(m, as_strings(both, NULL, 2), 2, &(qkv_translate_opts){ .max_source = most }, &t),
+                         QKV_OK);
+        assert_int_equal(t->max_source, most < 11 ? most : 11);
+        assert_int_equal(t->source_bound, most <= 11 ? QKV_SOURCE_BOUND_OPTION : QKV_SOURCE_BOUND_POSITIONS);
     }
-    assert_int_equal(qkv_translate(m, both, NULL, 2, &(qkv_translate_opts){ .max_length = 12 }, &t), QKV_USAGE);
-    assert_int_equal(t.n, 0);
+    assert_int_equal(qkv_translate(m, as_strings(both, NULL, 2), 2, &(qkv_translate_opts){ .max_length = 12 }, &t), QKV_USAGE);
+    assert_int_equal(t->n, 0);
     qkv_model_free(m);
     m = make_model(QKV_POSITION_SINUSOID, 3000);
     int unknown = 0;
-    assert_int_equal(qkv_translate(m, texts, NULL, 10, &(qkv_translate_opts){ .beam = 1, .max_length = 9 }, &t), QKV_OK);
+    assert_int_equal(
+        qkv_translate(m, as_strings(texts, NULL, 10), 10, &(qkv_translate_opts){ .beam_size = 1, .max_length = 9 }, &t),
+        QKV_OK);
     for (int i = 0; i < 10; i++)
-        for (int64_t k = 0; k < t.best[i].n_ids; k++)
-            unknown += t.best[i].ids[k] >= qkv_tokenizer_vocab_size(qkv_model_tokenizer(m, QKV_SIDE_SOURCE));
+        for (int64_t k = 0; k < t->best[i].n_ids; k++)
+            unknown += t->best[i].ids[k] >= qkv_tokenizer_vocab_size(qkv_model_tokenizer(m, QKV_SIDE_SOURCE));
     assert_true(unknown > 0);
-    qkv_translations_free(&t);
+    qkv_free(t);
     qkv_model_free(m);
 }
 
@@ -377,12 +393,12 @@ static void odd_models(void **state)
 
 static void refused(const qkv_model *m, const qkv_translate_opts *opts, const char *piece)
 {
-    qkv_translations t = { 0 };
-    assert_int_equal(qkv_translate(m, texts, NULL, 1, opts, &t), QKV_USAGE);
+    qkv_translations *t = NULL;
+    assert_int_equal(qkv_translate(m, as_strings(texts, NULL, 1), 1, opts, &t), QKV_USAGE);
     if (!strstr(qkv_error(), piece)) fail_msg("\"%s\" is missing in: %s", piece, qkv_error());
-    assert_int_equal(t.n, 0);
-    assert_null(t.best);
-    qkv_translations_free(&t);
+    assert_int_equal(t->n, 0);
+    assert_null(t->best);
+    qkv_free(t);
 }
 
 static qkv_tokenizer *specially(const qkv_word_counts *w, const char *const *specials, int n)
@@ -418,31 +434,30 @@ static void bad_models_and_options(void **state)
     qkv_model_free(m);
     qkv_model_free(decoder);
     m = make_model(QKV_POSITION_SINUSOID, 0);
-    refused(m, &(qkv_translate_opts){ .beam = 2, .n_best = 3 }, "3 results");
-    refused(m, &(qkv_translate_opts){ .beam = -1 }, "beam -1");
+    refused(m, &(qkv_translate_opts){ .beam_size = 2, .n_best = 3 }, "3 results");
+    refused(m, &(qkv_translate_opts){ .beam_size = -1 }, "beam -1");
     refused(m, &(qkv_translate_opts){ .max_source = -1 }, "max_source");
     refused(m, &(qkv_translate_opts){ .max_length = -1 }, "max_length");
-    refused(m, &(qkv_translate_opts){ .prefix = "\xFF" }, "the prefix is not UTF-8");
-    refused(m, &(qkv_translate_opts){ .prefix = "xyz", .max_length = 2 }, "a prefix of 3 tokens");
-    const char *none[1] = { NULL };
-    qkv_translations t = { 0 };
-    assert_int_equal(qkv_translate(m, none, NULL, 1, NULL, &t), QKV_USAGE);
-    assert_int_equal(qkv_translate(m, texts, NULL, -1, NULL, &t), QKV_USAGE);
+    refused(m, &(qkv_translate_opts){ .target_prefix = "\xFF" }, "the prefix is not UTF-8");
+    refused(m, &(qkv_translate_opts){ .target_prefix = "xyz", .max_length = 2 }, "a prefix of 3 tokens");
+    qkv_translations *t = NULL;
+    assert_int_equal(qkv_translate(m, &(qkv_str){ NULL, 1 }, 1, NULL, &t), QKV_USAGE);
+    assert_int_equal(qkv_translate(m, as_strings(texts, NULL, 1), -1, NULL, &t), QKV_USAGE);
     for (int64_t i = 0; i < qkv__params_block(qkv_model_params(m)); i++) qkv__params_data(qkv_model_params(m))[i] = NAN;
-    assert_int_equal(qkv_translate(m, texts, NULL, 3, NULL, &t), QKV_NUMERIC);
-    assert_int_equal(t.n, 0);
-    qkv_translations_free(&t);
+    assert_int_equal(qkv_translate(m, as_strings(texts, NULL, 3), 3, NULL, &t), QKV_NUMERIC);
+    assert_int_equal(t->n, 0);
+    qkv_free(t);
     qkv_model_free(m);
 }
 
 static qkv_status translate_once(void)
 {
     const char *some[3] = { "I \xFF love", "", "the cat" };
-    qkv_translations t = { 0 };
-    const qkv_translate_opts opts = { .beam = 2, .n_best = 2, .max_length = 4, .attention = 1, .prefix = "我" };
+    qkv_translations *t = NULL;
+    const qkv_translate_opts opts = { .beam_size = 2, .n_best = 2, .max_length = 4, .attention = 1, .target_prefix = "我" };
     qkv_model *m = make_model(QKV_POSITION_SINUSOID, 0);
-    qkv_status status = m ? qkv_translate(m, some, NULL, 3, &opts, &t) : qkv_error_status();
-    qkv_translations_free(&t);
+    qkv_status status = m ? qkv_translate(m, as_strings(some, NULL, 3), 3, &opts, &t) : qkv_error_status();
+    qkv_free(t);
     qkv_model_free(m);
     return status;
 }

@@ -30,15 +30,16 @@ enum { WORDS = sizeof words / sizeof *words };
 
 typedef struct embedding {
     const qkv_model *m;
-    qkv_texts texts;
-    qkv_matrix vectors;
+    qkv_str *texts;
+    int64_t n;
+    qkv_matrix *vectors;
 } embedding;
 
 static qkv_status embed_once(void *work, double *aside)
 {
     (void)aside;
     embedding *e = work;
-    return qkv_embed(e->m, &e->texts, NULL, &e->vectors);
+    return qkv_embed(e->m, e->texts, e->n, NULL, &e->vectors);
 }
 
 /* The words, again and again, until they make so many tokens; *tokens then says how many they are. */
@@ -61,18 +62,17 @@ static qkv_status make_sentence(const qkv_tokenizer *t, int64_t wanted, qkv_buff
 static qkv_status measure_sentences(const qkv__bench *b, embedding *e, const char *sentence, int64_t tokens)
 {
     int64_t n = b->o.batch ? b->o.batch : SENTENCES;
-    size_t bytes = sizeof(char *) * (size_t)n;
-    const char **texts = qkv__alloc(bytes);
-    if (!texts) return QKV_MEMORY;
-    for (int64_t i = 0; i < n; i++) texts[i] = sentence;
-    e->texts = (qkv_texts){ .texts = texts, .n = n };
+    size_t bytes = sizeof *e->texts * (size_t)n;
+    if (!(e->texts = qkv__alloc(bytes))) return QKV_MEMORY;
+    for (int64_t i = 0; i < n; i++) e->texts[i] = qkv_cstr(sentence);
+    e->n = n;
     qkv_bench_row row = { .unit = "sentences", .amount = (double)n };
     row.operations = 2 * (double)(n * (tokens + AROUND)) * qkv__encoder_weights(e->m).count;
     snprintf(row.name, sizeof row.name, "%s, %lld sentences of %lld tokens", b->o.folder ? "model" : "MiniLM", (long long)n,
              (long long)(tokens + AROUND));
     qkv_status status = qkv__bench_measure(b, row, embed_once, e);
-    qkv_matrix_free(&e->vectors);
-    qkv__release(texts, bytes);
+    qkv_free(e->vectors);
+    qkv__release(e->texts, bytes);
     return status;
 }
 

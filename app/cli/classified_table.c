@@ -32,7 +32,7 @@ typedef struct table_work {
     char in_separator, separator;   /* of the columns that are read; of those that are written */
     bool is_raw, is_open, has_mark; /* is_raw: fields are written as they are */
     bool is_reported;               /* the error */
-    qkv_matrix found;
+    qkv_matrix *found;
     qkv_buffer said;
 } table_work;
 
@@ -281,28 +281,24 @@ static qkv_status begin_results(table_work *w)
 static qkv_status classify_rows(table_work *w)
 {
     size_t n = (size_t)w->n_rows;
-    const char **texts = calloc(2 * n + 1, sizeof *texts), **pairs = texts + n;
-    size_t *lengths = calloc(2 * n + 1, sizeof *lengths), *pair_lengths = lengths + n;
+    qkv_str *texts = calloc(2 * n + 1, sizeof *texts), *pairs = texts + n;
     int64_t given = 0, used = 0;
-    qkv_status status = texts && lengths ? QKV_OK : fail(QKV_MEMORY, "out of memory");
+    qkv_status status = texts ? QKV_OK : fail(QKV_MEMORY, "out of memory");
     for (int64_t i = 0; i < w->n_rows && !status; i++) {
         const table_row *r = &w->rows[i];
         if (!r->text_length) continue;
-        texts[given] = r->text;
-        lengths[given] = r->text_length;
-        pairs[given] = r->pair;
-        pair_lengths[given++] = r->pair_length;
+        texts[given] = (qkv_str){ r->text, r->text_length };
+        pairs[given++] = (qkv_str){ r->pair, r->pair_length };
     }
-    const qkv_texts all = {
-        .texts = texts, .pairs = given && pairs[0] ? pairs : NULL, .lengths = lengths, .pair_lengths = pair_lengths, .n = given
-    };
-    if (!status && given && qkv_classify(w->task->model, &all, w->task->reading, &w->found)) status = library_failed();
-    w->cut += !status && given ? w->found.cut : 0;
+    qkv_encoder_opts reading = *w->task->reading;
+    reading.pairs = pairs;
+    if (!status && given && qkv_classify(w->task->model, texts, given, &reading, &w->found)) status = library_failed();
+    w->cut += !status && given ? w->found->truncated : 0;
     if (!status && !w->is_open) status = begin_results(w);
     for (int64_t i = 0; i < w->n_rows && !status; i++)
-        status = put_row(w, &w->rows[i], w->rows[i].text_length ? w->found.data + used++ * w->found.width : NULL);
+        status = put_row(w, &w->rows[i], w->rows[i].text_length ? w->found->data + used++ * w->found->width : NULL);
     fflush(stdout);
-    free(texts), free(lengths);
+    free(texts);
     w->n_rows = 0;
     return status;
 }
@@ -360,7 +356,7 @@ qkv_status classify_table(const table_task *task, int64_t *cut)
     free(w.rows);
     free_row(&w.header);
     close_texts(&w.in);
-    qkv_matrix_free(&w.found);
+    qkv_free(w.found);
     qkv_buffer_free(&w.said);
     *cut = w.cut;
     return status;

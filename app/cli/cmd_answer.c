@@ -1,4 +1,5 @@
 /* cmd_answer.c: qkv answer: where a text answers questions. */
+#include "../report/results.h"
 #include "../term/read_text.h"
 
 #include <qkv/unstable/util.h>
@@ -39,7 +40,7 @@ static const option options[] = {
 typedef struct work {
     qkv_model *model;
     qkv_buffer context;
-    qkv_answers found;
+    qkv_answers *found;
 } work;
 
 static qkv_status answer_question(void *data, const text_stream *in, char *question, size_t length)
@@ -52,15 +53,16 @@ static qkv_status answer_question(void *data, const text_stream *in, char *quest
                                    .max_answer = given.max_answer,
                                    .must_answer = given.must_answer };
     check_line(in, question, length, false, false);
-    if (qkv_answer(w->model, question, length, w->context.data, w->context.length, &opts, &w->found)) return library_failed();
+    const qkv_str context = { w->context.data, w->context.length };
+    if (qkv_answer(w->model, (qkv_str){ question, length }, context, &opts, &w->found)) return library_failed();
     if (given.json) {
         fputs("{\"question\": ", stdout);
         put_json_text(question, length);
         fputs(", ", stdout);
-        return put_json_rest(qkv_answers_lines(&w->found, 1, &text), &text);
+        return put_json_rest(qkv_answers_lines(w->found, 1, &text), &text);
     }
     if (given.n_best > 1 && in->number > 1) putchar('\n');
-    return print_text(qkv_answers_lines(&w->found, 0, &text), &text);
+    return print_text(qkv_answers_lines(w->found, 0, &text), &text);
 }
 
 /* U+FFFD will stand in for what is not UTF-8. */
@@ -83,7 +85,7 @@ static qkv_status run_answer(void)
     if (!status) status = open_results(&in);
     if (!status) status = each_line(&in, answer_question, &w);
     close_texts(&in);
-    qkv_answers_free(&w.found);
+    qkv_free(w.found);
     qkv_buffer_free(&w.context);
     qkv_model_free(w.model);
     return status;

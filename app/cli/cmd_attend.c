@@ -200,7 +200,7 @@ static qkv_status attend_all(work *w)
     if (status) return status;
     const qkv_translation *found = w->attended->found;
     if (found && !given.quiet)
-        fprintf(stderr, _("qkv: attend: the translation is \"%s\", score %.6f\n"), found->text, found->score);
+        fprintf(stderr, _("qkv: attend: the translation is \"%s\", score %.6f\n"), found->text.data, found->score);
     if (!given.quiet) note_ngrams(w->model);
     choose_kind(w);
     return w->other ? attend_text(w->other, w, found, &w->minus) : QKV_OK;

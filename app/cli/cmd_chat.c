@@ -37,7 +37,7 @@ static const option options[] = {
 typedef struct talk {
     qkv_chat *chat;
     qkv_generate_opts opts;
-    qkv_generated answer;
+    qkv_generated *answer;
     bool is_typed;      /* at a terminal */
     bool is_full;       /* messages were dropped, which was reported */
     bool has_ended;     /* by /exit */
@@ -75,52 +75,60 @@ static void forget_interrupts(void)
 
 /* ---- a turn ---- */
 
-static qkv_status print_piece(void *data, const char *piece, size_t length)
+static qkv_status print_piece(void *data, const qkv_generated *so_far, qkv_str piece)
 {
-    (void)data;
-    fwrite(piece, 1, length, stdout);
+    (void)data, (void)so_far;
+    fwrite(piece.data, 1, piece.length, stdout);
     fflush(stdout);
     return ferror(stdout) ? QKV_IO : QKV_OK;
 }
 
-static void tell_turn(talk *t, const qkv_chat_turn *turn)
+static void tell_turn(talk *t, const qkv_chat_usage *usage)
 {
-    if (turn->is_stopped) fprintf(stderr, "%s\n", _("(stopped)"));
-    if (turn->dropped && !t->is_full)
+    if (t->answer->finish == QKV_FINISH_CANCELLED) fprintf(stderr, "%s\n", _("(stopped)"));
+    if (usage->dropped_messages && !t->is_full)
         fprintf(stderr, _("(the context of %lld tokens is full: the oldest messages are dropped from now on)\n"),
-                (long long)turn->context);
-    t->is_full |= turn->dropped > 0;
+                (long long)usage->max_context);
+    t->is_full |= usage->dropped_messages > 0;
     if (given.tokens)
-        fprintf(stderr, _("(%lld tokens before the answer, %lld of them read now; %lld said)\n"), (long long)turn->tokens,
-                (long long)turn->read, (long long)t->answer.n);
+        fprintf(stderr, _("(%lld tokens before the answer, %lld of them read now; %lld said)\n"),
+                (long long)usage->prompt_tokens, (long long)usage->evaluated_tokens, (long long)t->answer->n);
 }
 
 /* A message that cannot be answered is told; the talk goes on. */
 static void say(talk *t, const char *text, size_t length)
 {
-    qkv_chat_turn turn;
+    qkv_chat_usage usage = QKV_OPTS(qkv_chat_usage);
     interrupted = 0;
-    qkv_status status = qkv_chat_say(t->chat, text, length, &t->opts, print_piece, NULL, &t->answer, &turn);
+    qkv_status status = qkv_chat_add(t->chat, "user", (qkv_str){ text, length });
+    if (!status && (status = qkv_chat_reply(t->chat, &t->opts, &t->answer, &usage))) qkv_chat_remove_last(t->chat);
     if (status && !ferror(stdout)) library_failed();
     if (!t->refused) t->refused = status;
     if (!status) putchar('\n');
     fflush(stdout);
-    if (!status) tell_turn(t, &turn);
+    if (!status) tell_turn(t, &usage);
     forget_interrupts();
 }
 
 /* ---- commands ---- */
 
+/* A conversation as qkv_chat_to_json() writes it has a message on each line. */
+static int64_t count_messages(const qkv_text *all)
+{
+    int64_t n = 0;
+    for (size_t i = 0; i < all->length; i++) n += all->data[i] == '\n';
+    return !strncmp(all->data, "[]", 2) ? 0 : n;
+}
+
 static qkv_status save(const talk *t, const char *path)
 {
-    qkv_buffer all = { 0 };
+    qkv_text *all = NULL;
     if (!*path) return fail(QKV_USAGE, "/save needs the name of a file");
     qkv_status status = qkv_chat_to_json(t->chat, &all);
-    if (!status) status = qkv_file_write(path, all.data, all.length);
-    qkv_buffer_free(&all);
-    if (status) return library_failed();
-    fprintf(stderr, _("(%lld messages are in %s)\n"), (long long)qkv_chat_messages(t->chat), path);
-    return QKV_OK;
+    if (!status) status = qkv_file_write(path, all->data, all->length);
+    if (!status) fprintf(stderr, _("(%lld messages are in %s)\n"), (long long)count_messages(all), path);
+    qkv_free(all);
+    return status ? library_failed() : QKV_OK;
 }
 
 /* Instead of the conversation so far. */
@@ -130,12 +138,14 @@ static qkv_status load(talk *t, const char *path)
     if (!*path) return fail(QKV_USAGE, "/load needs the name of a file");
     if (qkv_text_read(path, 0, &all)) return library_failed();
     bool is_json = all.length && (*all.data == '[' || *all.data == '{');
-    qkv_status status = is_json ? qkv_chat_from_json(t->chat, all.data, all.length)
+    qkv_status status = is_json ? qkv_chat_from_json(t->chat, (qkv_str){ all.data, all.length })
                                 : fail(QKV_FORMAT, "%s: no conversation in JSON", path);
     qkv_buffer_free(&all);
-    if (status) return is_json ? library_failed() : status;
-    fprintf(stderr, _("(%lld messages from %s)\n"), (long long)qkv_chat_messages(t->chat), path);
-    return QKV_OK;
+    qkv_text *read = NULL;
+    if (!status) status = qkv_chat_to_json(t->chat, &read);
+    if (!status) fprintf(stderr, _("(%lld messages from %s)\n"), (long long)count_messages(read), path);
+    qkv_free(read);
+    return status && is_json ? library_failed() : status;
 }
 
 /* The argument of a command; NULL: it is another one. */
@@ -149,8 +159,7 @@ static const char *argument_of(const char *line, const char *name)
 static qkv_status run_slash(talk *t, const char *line)
 {
     const char *rest;
-    if ((rest = argument_of(line, "/system")))
-        return qkv_chat_set_system(t->chat, rest, strlen(rest)) ? library_failed() : QKV_OK;
+    if ((rest = argument_of(line, "/system"))) return qkv_chat_set_system(t->chat, qkv_cstr(rest)) ? library_failed() : QKV_OK;
     if ((rest = argument_of(line, "/save"))) return save(t, rest);
     if ((rest = argument_of(line, "/load"))) return load(t, rest);
     if (argument_of(line, "/reset")) return qkv_chat_clear(t->chat), QKV_OK;
@@ -204,19 +213,20 @@ static qkv_status run_chat(void)
     qkv_model *m;
     talk t = { .is_typed = isatty(STDIN_FILENO) };
     qkv_chat_opts o = QKV_OPTS(qkv_chat_opts);
-    o.context = given.context;
-    o.is_stopped = is_interrupted;
+    o.max_context = given.context;
     qkv_status status = check_sampling();
     if (!status) status = load_model_for(given.model, QKV_CAN_GENERATE, &m);
     if (status) return status;
     t.opts = sampling_options(m);
     t.opts.no_log_p = 1;
+    t.opts.on_text = print_piece;
+    t.opts.hooks = &(qkv_hooks){ .cancel = is_interrupted };
     status = open_chat(m, &o, given.tools, &t.chat);
-    if (!status && given.system && qkv_chat_set_system(t.chat, given.system, strlen(given.system))) status = library_failed();
+    if (!status && given.system && qkv_chat_set_system(t.chat, qkv_cstr(given.system))) status = library_failed();
     if (!status) status = catch_interrupts();
     if (!status) talk_line_by_line(&t);
     if (!status && !t.is_typed) status = t.refused;
-    qkv_generated_free(&t.answer);
+    qkv_free(t.answer);
     qkv_chat_free(t.chat);
     qkv_model_free(m);
     return status;

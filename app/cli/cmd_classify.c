@@ -5,6 +5,7 @@
 
 #include "../../src/base/json.h"
 #include "../report/results.h"
+#include "../report/strings.h"
 #include "../draw/view.h"
 #include "classified_table.h"
 #include "lines.h"
@@ -67,9 +68,8 @@ static const option options[] = {
 
 typedef struct work {
     qkv_model *model;
-    const char **pairs; /* the second texts of a group of lines, and their lengths */
-    size_t *pair_lengths;
-    qkv_matrix found;
+    qkv_str *pairs; /* the second texts of a group of lines */
+    qkv_matrix *found;
     qkv_buffer text;
     int64_t cut, empty;
     qkv__json_doc record; /* of the training */
@@ -93,8 +93,7 @@ static qkv_status split_pairs(work *w, line_group *g)
             return fail(QKV_FORMAT, "%s: line %lld: a pair has a TAB between its texts", g->name,
                         (long long)(g->before + i + 1));
         }
-        w->pairs[i] = tab + 1;
-        w->pair_lengths[i] = g->lengths[i] - (size_t)(tab + 1 - g->at[i]);
+        w->pairs[i] = (qkv_str){ tab + 1, g->lengths[i] - (size_t)(tab + 1 - g->at[i]) };
         g->lengths[i] = (size_t)(tab - g->at[i]);
     }
     return QKV_OK;
@@ -114,8 +113,8 @@ static qkv_status print_classes(work *w, const line_group *g)
     qkv_status status = QKV_OK;
     const int64_t first = g->before + 1;
     const qkv_classified_opts o = { .size = sizeof o, .threshold = threshold(), .all = given.all, .json = given.json };
-    for (int64_t i = 0; i < w->found.n && !status; i++) {
-        const float *row = w->found.data + i * w->found.width;
+    for (int64_t i = 0; i < w->found->rows && !status; i++) {
+        const float *row = w->found->data + i * w->found->width;
         if (is_empty_text(g, i)) {
             w->empty++;
             if (given.json) printf("{\"line\": %lld, \"label\": null}\n", (long long)(first + i));
@@ -132,15 +131,14 @@ static qkv_status classify_group(void *data, line_group *g)
 {
     work *w = data;
     qkv_status split = split_pairs(w, g);
-    const qkv_texts texts = { .texts = (const char *const *)g->at,
-                              .pairs = given.pairs ? w->pairs : NULL,
-                              .lengths = g->lengths,
-                              .pair_lengths = w->pair_lengths,
-                              .n = g->n };
-    const qkv_encoder_opts opts = reading_opts();
+    qkv_encoder_opts opts = reading_opts();
+    opts.pairs = given.pairs ? w->pairs : NULL;
     if (!g->n) return split;
-    if (qkv_classify(w->model, &texts, &opts, &w->found)) return library_failed();
-    w->cut += w->found.cut;
+    qkv_str *texts = qkv__strings_of((const char *const *)g->at, g->lengths, g->n);
+    bool failed = !texts || qkv_classify(w->model, texts, g->n, &opts, &w->found);
+    free(texts);
+    if (failed) return library_failed();
+    w->cut += w->found->truncated;
     qkv_status status = print_classes(w, g);
     return status ? status : split;
 }
@@ -149,9 +147,8 @@ static qkv_status classify_lines(work *w)
 {
     text_stream in;
     w->pairs = calloc((size_t)given.batch, sizeof *w->pairs);
-    w->pair_lengths = calloc((size_t)given.batch, sizeof *w->pair_lengths);
     qkv_status status = open_texts(&in);
-    if (!status && !(w->pairs && w->pair_lengths)) status = fail(QKV_MEMORY, "out of memory");
+    if (!status && !w->pairs) status = fail(QKV_MEMORY, "out of memory");
     if (!status) status = open_results(&in);
     if (!status) status = each_group(&in, given.batch, given.strict, given.quiet, classify_group, w);
     close_texts(&in);
@@ -291,8 +288,8 @@ static qkv_status run_classify(void)
                 given.windows ? _("read in windows") : _("cut (--max-length, --windows)"));
     if (!status && w.empty && !given.quiet)
         fprintf(stderr, _("qkv: classify: empty texts: %lld: no label\n"), (long long)w.empty);
-    free(w.pairs), free(w.pair_lengths);
-    qkv_matrix_free(&w.found);
+    free(w.pairs);
+    qkv_free(w.found);
     qkv_buffer_free(&w.text);
     qkv__json_free(&w.record);
     qkv_model_free(w.model);

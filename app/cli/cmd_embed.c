@@ -1,5 +1,7 @@
 /* cmd_embed.c: qkv embed and qkv similar: lines of text as vectors, and lines near to lines. */
 #include "../report/results.h"
+#include "../report/shared_vectors.h"
+#include "../report/strings.h"
 #include "lines.h"
 #include "model.h"
 #include "options.h"
@@ -55,21 +57,23 @@ static const option similar_options[] = {
 };
 
 /* The vectors of all lines. */
-static qkv_status embed(const qkv_model *m, const lines *l, bool normalized, qkv_matrix *out)
+static qkv_status embed(const qkv_model *m, const lines *l, bool normalize, qkv__vectors *out)
 {
-    const qkv_texts texts = { .texts = (const char *const *)l->at, .n = l->n };
+    qkv_str *texts = qkv__strings_of((const char *const *)l->at, NULL, l->n);
     const qkv_embed_opts opts = { .reading = &(qkv_encoder_opts){ .max_length = given.max_length, .windows = given.windows },
                                   .pooling = given.pooling == POOLING_CLS ? QKV_POOLING_FIRST : (qkv_pooling)given.pooling,
-                                  .normalized = normalized,
-                                  .as_published = !was_given("pooling") };
-    return qkv_embed(m, &texts, &opts, out) ? library_failed() : QKV_OK;
+                                  .normalize = normalize,
+                                  .as = was_given("pooling") ? QKV_EMBED_AS_GIVEN : QKV_EMBED_AS_PUBLISHED };
+    bool failed = !texts || qkv__embed_shared(m, texts, l->n, &opts, out);
+    free(texts);
+    return failed ? library_failed() : QKV_OK;
 }
 
 /* ---- embed ---- */
 
-static void print_rows(const qkv_matrix *r)
+static void print_rows(const qkv__vectors *r)
 {
-    for (int64_t i = 0; i < r->n; i++) {
+    for (int64_t i = 0; i < r->rows; i++) {
         if (given.format == AS_JSON) putchar('[');
         for (int64_t k = 0; k < r->width; k++)
             printf("%s%.9g", !k ? "" : given.format == AS_JSON ? ", " : " ", (double)r->data[i * r->width + k]);
@@ -80,7 +84,7 @@ static void print_rows(const qkv_matrix *r)
 static qkv_status run_embed(void)
 {
     lines l = { 0 };
-    qkv_matrix rows = { 0 };
+    qkv__vectors rows = { 0 };
     qkv_status status = speaks_for_ranks() ? check_output(given.out) : QKV_OK;
     qkv_model *m = NULL;
     if (!status) status = load_model(given.model, &m);
@@ -88,9 +92,9 @@ static qkv_status run_embed(void)
     if (!status) status = embed(m, &l, !given.raw, &rows);
     if (!status && !given.out) print_rows(&rows);
     else if (!status && speaks_for_ranks())
-        status = write_result(given.out, &(result){ .ndim = 2, .shape = { rows.n, rows.width }, .data = rows.data },
+        status = write_result(given.out, &(result){ .ndim = 2, .shape = { rows.rows, rows.width }, .data = rows.data },
                               given.quiet);
-    qkv_matrix_free(&rows);
+    qkv__vectors_free(&rows);
     free_lines(&l);
     qkv_model_free(m);
     return status;
@@ -98,13 +102,14 @@ static qkv_status run_embed(void)
 
 /* ---- similar ---- */
 
-static qkv_status print_near(const lines *queries, const qkv_matrix *q, const lines *corpus, const qkv_matrix *c)
+static qkv_status print_near(const lines *queries, const qkv__vectors *q, const lines *corpus, const qkv__vectors *c)
 {
-    int64_t n = given.top < c->n ? given.top : c->n;
+    int64_t n = given.top < c->rows ? given.top : c->rows;
+    const qkv_matrix all = { .data = c->data, .rows = c->rows, .width = c->width };
     qkv_neighbour *near = malloc(sizeof *near * (size_t)(n + 1));
     qkv_status status = near ? QKV_OK : fail(QKV_MEMORY, "out of memory");
-    for (int64_t i = 0; i < q->n && !status; i++) {
-        if (qkv_nearest(c, q->data + i * q->width, n, near)) status = library_failed();
+    for (int64_t i = 0; i < q->rows && !status; i++) {
+        if (qkv_nearest(&all, q->data + i * q->width, n, near)) status = library_failed();
         else printf("%s\n", queries->at[i]);
         for (int64_t k = 0; k < n && !status; k++)
             printf("    %.4f  %lld  %s\n", (double)near[k].similarity, (long long)near[k].index + 1, corpus->at[near[k].index]);
@@ -116,7 +121,7 @@ static qkv_status print_near(const lines *queries, const qkv_matrix *q, const li
 static qkv_status run_similar(void)
 {
     lines queries = { 0 }, corpus = { 0 };
-    qkv_matrix q = { 0 }, c = { 0 };
+    qkv__vectors q = { 0 }, c = { 0 };
     qkv_model *m;
     qkv_status status = load_model(given.model, &m);
     if (!status) status = read_lines(&corpus, given.corpus, false);
@@ -126,8 +131,8 @@ static qkv_status run_similar(void)
     if (!status) status = embed(m, &queries, true, &q);
     if (!status) status = open_results(NULL);
     if (!status) status = print_near(&queries, &q, &corpus, &c);
-    qkv_matrix_free(&q);
-    qkv_matrix_free(&c);
+    qkv__vectors_free(&q);
+    qkv__vectors_free(&c);
     free_lines(&queries);
     free_lines(&corpus);
     qkv_model_free(m);

@@ -30,7 +30,7 @@ static const option options[] = {
 
 typedef struct work {
     qkv_model *model;
-    qkv_filled found;
+    qkv_filled *found;
     int64_t number;   /* of the line, from 1; 0: the text was given */
     qkv_status first; /* of the lines that could not be filled */
 } work;
@@ -49,15 +49,15 @@ static qkv_status print_filled_json(const qkv_filled *f, const char *text, size_
 /* The masks of a text, and of a line before, are an empty line apart. */
 static void print_lines(const work *w)
 {
-    const qkv_filled *f = &w->found;
+    const qkv_filled *f = w->found;
     qkv_buffer shown = { 0 };
     for (int64_t i = 0; i < f->masks; i++) {
         if (i || w->number > 1) putchar('\n');
         for (int k = 0; k < f->n_best; k++) {
             const qkv_filling *x = &f->best[i * f->n_best + k];
             bool is_shown = !qkv_tokenizer_show(qkv_model_tokenizer(w->model, QKV_SIDE_SOURCE), x->id, &shown);
-            printf("%.4f\t%s\t", x->p, is_shown ? shown.data : x->token);
-            fwrite(x->text, 1, x->length, stdout);
+            printf("%.4f\t%s\t", x->p, is_shown ? shown.data : x->token.data);
+            fwrite(x->text.data, 1, x->text.length, stdout);
             putchar('\n');
         }
     }
@@ -79,10 +79,11 @@ static qkv_status refuse_line(work *w, qkv_status status)
 
 static qkv_status fill_text(work *w, const char *text, size_t length)
 {
-    qkv_status status = qkv_fill_mask(w->model, text, length, given.n_best, &w->found);
+    qkv_status status = qkv_fill_mask(w->model, (qkv_str){ text, length }, &(qkv_fill_opts){ .n_best = given.n_best },
+                                      &w->found);
     bool is_its_own = status == QKV_USAGE || status == QKV_LIMIT || status == QKV_FORMAT;
     if (status) return w->number && is_its_own ? refuse_line(w, status) : library_failed();
-    if (given.json) status = print_filled_json(&w->found, text, length);
+    if (given.json) status = print_filled_json(w->found, text, length);
     else print_lines(w);
     fflush(stdout);
     return status;
@@ -115,7 +116,7 @@ static qkv_status run_fill(void)
     work w = { 0 };
     qkv_status status = load_model_for(given.model, QKV_CAN_FILL, &w.model);
     if (!status) status = fill_texts(&w);
-    qkv_filled_free(&w.found);
+    qkv_free(w.found);
     qkv_model_free(w.model);
     return status;
 }

@@ -52,7 +52,7 @@ typedef struct work {
     qkv_model *model;
     qkv_generate_opts opts;
     qkv_chat *chat; /* NULL: prompts are no messages */
-    qkv_generated made;
+    qkv_generated *made;
     qkv_status refused; /* of the first line that could not be continued */
     bool is_full;       /* the context ended a text, which was reported */
 } work;
@@ -80,12 +80,13 @@ static void show_prompt(prompt *p)
     p->is_shown = true;
 }
 
-static qkv_status put_stream_piece(void *data, const char *piece, size_t length)
+static qkv_status put_stream_piece(void *data, const qkv_generated *so_far, qkv_str piece)
 {
+    (void)so_far;
     prompt *p = data;
     if (given.json) return QKV_OK;
     show_prompt(p);
-    put_on_line(p, piece, length);
+    put_on_line(p, piece.data, piece.length);
     fflush(stdout);
     return ferror(stdout) ? QKV_IO : QKV_OK;
 }
@@ -112,7 +113,7 @@ static qkv_status put_json(const work *w, const prompt *p)
     printf("\"sample\": %lld, \"prompt\": ", (long long)w->opts.sample);
     put_json_text(p->text, p->length);
     fputs(", ", stdout);
-    qkv_status status = put_json_rest(qkv_generated_json(w->model, &w->made, &text), &text);
+    qkv_status status = put_json_rest(qkv_generated_json(w->model, w->made, &text), &text);
     fflush(stdout);
     return status;
 }
@@ -136,17 +137,20 @@ static void refuse_line(const prompt *p)
 
 static qkv_status continue_prompt(work *w, prompt *p)
 {
-    if (!w->chat) return qkv_generate(w->model, p->text, p->length, &w->opts, put_stream_piece, p, &w->made);
-    qkv_status status = qkv_chat_from_json(w->chat, p->text, p->length);
-    return status ? status : qkv_chat_reply(w->chat, &w->opts, put_stream_piece, p, &w->made, NULL);
+    const qkv_str text = { p->text, p->length };
+    w->opts.on_text = put_stream_piece;
+    w->opts.on_text_data = p;
+    if (!w->chat) return qkv_generate(w->model, text, &w->opts, &w->made);
+    qkv_status status = qkv_chat_from_json(w->chat, text);
+    return status ? status : qkv_chat_reply(w->chat, &w->opts, &w->made, NULL);
 }
 
 /* Once: the lines of a file may all be longer. */
 static void report_full_context(work *w)
 {
     int64_t context = qkv_model_get_info(w->model)->context;
-    bool is_capped = !w->opts.max_tokens || w->made.n < w->opts.max_tokens;
-    if (w->is_full || !context || w->chat || w->made.finish != QKV_FINISH_LENGTH || !is_capped || w->opts.past_context) return;
+    bool is_capped = !w->opts.max_tokens || w->made->n < w->opts.max_tokens;
+    if (w->is_full || !context || w->chat || w->made->finish != QKV_FINISH_LENGTH || !is_capped || w->opts.past_context) return;
     fprintf(stderr, _("qkv: the text ends at the model's context of %lld tokens\n"), (long long)context);
     w->is_full = true;
 }
@@ -225,11 +229,11 @@ static qkv_status run_generate(void)
     if ((status = load_touched_model(given.model, QKV_CAN_GENERATE, &w.model))) return status;
     w.opts = sampling_options(w.model);
     w.opts.no_log_p = !given.json;
-    w.opts.special_tokens = given.special;
+    w.opts.parse_special = given.special;
     if (given.chat) status = open_chat(w.model, NULL, NULL, &w.chat);
     if (!status) status = generate_all(&w);
     qkv_chat_free(w.chat);
-    qkv_generated_free(&w.made);
+    qkv_free(w.made);
     qkv_model_free(w.model);
     return status;
 }

@@ -1,4 +1,5 @@
 /* cmd_rank.c: qkv rank: the lines of a file that answer a query best. */
+#include "../report/strings.h"
 #include "json.h"
 #include "lines.h"
 #include "model.h"
@@ -31,7 +32,8 @@ static const option options[] = {
 typedef struct work {
     qkv_model *model;
     lines corpus;
-    qkv_ranked *best;
+    qkv_str *passages; /* the corpus */
+    qkv_ranking *found;
 } work;
 
 static void print_ranked(const work *w, const char *query, int64_t n)
@@ -39,7 +41,7 @@ static void print_ranked(const work *w, const char *query, int64_t n)
     if (given.json) fputs("{\"query\": ", stdout), put_json_text(query, strlen(query)), fputs(", \"best\": [", stdout);
     else puts(query);
     for (int64_t k = 0; k < n; k++) {
-        const qkv_ranked *r = &w->best[k];
+        const qkv_ranked *r = &w->found->best[k];
         const char *text = w->corpus.at[r->index];
         long long line = (long long)r->index + 1;
         if (!given.json) printf("    %.4f  %lld  %s\n", (double)r->score, line, text);
@@ -52,11 +54,11 @@ static void print_ranked(const work *w, const char *query, int64_t n)
 static qkv_status rank_query(void *data, const text_stream *in, char *query, size_t length)
 {
     work *w = data;
-    int64_t n = given.top < w->corpus.n ? given.top : w->corpus.n, cut;
-    const qkv_texts passages = { .texts = (const char *const *)w->corpus.at, .n = w->corpus.n };
+    int64_t n = given.top < w->corpus.n ? given.top : w->corpus.n;
     const qkv_encoder_opts opts = { .max_length = given.max_length };
     check_line(in, query, length, false, given.quiet);
-    if (qkv_rank(w->model, query, length, &passages, &opts, n, w->best, &cut)) return library_failed();
+    if (qkv_rank(w->model, (qkv_str){ query, length }, w->passages, w->corpus.n, &opts, &w->found)) return library_failed();
+    int64_t cut = w->found->truncated;
     print_ranked(w, query, n);
     if (cut && !given.quiet && in->number == 1)
         fprintf(stderr, _("qkv: rank: %lld lines are longer than is read at once: cut (--max-length)\n"), (long long)cut);
@@ -70,12 +72,14 @@ static qkv_status run_rank(void)
     qkv_status status = load_model_for(given.model, QKV_CAN_RANK, &w.model);
     if (!status) status = read_lines(&w.corpus, given.corpus, false);
     if (!status && !w.corpus.n) status = fail(QKV_FORMAT, "%s: there are no lines", given.corpus);
-    if (!status && !(w.best = malloc(sizeof *w.best * (size_t)given.top))) status = fail(QKV_MEMORY, "out of memory");
+    if (!status && !(w.passages = qkv__strings_of((const char *const *)w.corpus.at, NULL, w.corpus.n)))
+        status = library_failed();
     if (!status) status = open_texts(&in);
     if (!status) status = open_results(&in);
     if (!status) status = each_line(&in, rank_query, &w);
     close_texts(&in);
-    free(w.best);
+    qkv_free(w.found);
+    free(w.passages);
     free_lines(&w.corpus);
     qkv_model_free(w.model);
     return status;

@@ -1,4 +1,5 @@
 /* cmd_summarize.c: qkv summarize: texts in, their summaries out. */
+#include "../report/strings.h"
 #include "lines.h"
 
 #include <qkv/unstable/util.h>
@@ -77,7 +78,7 @@ static int script_of(const char *text)
 static void tell_translator(const lines *texts, const qkv_translations *t)
 {
     for (int64_t i = 0; i < t->n; i++) {
-        int of_text = script_of(texts->at[i]), of_summary = t->status[i] ? 0 : script_of(t->best[i * t->n_best].text);
+        int of_text = script_of(texts->at[i]), of_summary = t->status[i] ? 0 : script_of(t->best[i * t->n_best].text.data);
         if (!of_text || !of_summary || of_text == of_summary) continue;
         fprintf(stderr,
                 _("qkv: summarize: text %lld and its summary are in different scripts: is %s a translator? (qkv translate)\n"),
@@ -93,7 +94,7 @@ static qkv_status print_summaries(const qkv_translations *t)
         if (t->status[i])
             status = fail(QKV_LIMIT, "a sentence of text %lld has %lld tokens, more than %lld", (long long)i + 1,
                           (long long)(t->n_source[i] - t->source_around), (long long)t->max_source);
-        puts(t->status[i] ? "" : t->best[i * t->n_best].text);
+        puts(t->status[i] ? "" : t->best[i * t->n_best].text.data);
     }
     return status;
 }
@@ -102,19 +103,21 @@ static qkv_status run_summarize(void)
 {
     lines texts = { 0 };
     qkv_model *m = NULL;
-    qkv_translations found = { 0 };
+    qkv_translations *found = NULL;
     qkv_translate_opts o = QKV_OPTS(qkv_translate_opts);
-    o.beam = given.beam, o.max_length = given.max_length, o.min_length = given.min_length, o.max_source = given.max_source;
-    o.length_penalty = given.length_penalty, o.no_repeat = given.no_repeat, o.source_prefix = given.prefix;
+    o.beam_size = given.beam, o.max_length = given.max_length, o.min_length = given.min_length, o.max_source = given.max_source;
+    o.length_penalty = given.length_penalty, o.no_repeat_ngram = given.no_repeat, o.source_prefix = given.prefix;
     qkv_status status = load_model_for(given.model, QKV_CAN_TRANSLATE, &m);
-    if (!status && qkv_summarize(m, NULL, NULL, 0, &o, &found)) status = library_failed();
+    if (!status && qkv_summarize(m, NULL, 0, &o, &found)) status = library_failed();
     if (!status) status = read_texts(&texts);
     if (!status && given.whole) status = join_lines(&texts);
     if (!status) status = open_results(NULL);
-    if (!status && qkv_summarize(m, (const char *const *)texts.at, NULL, texts.n, &o, &found)) status = library_failed();
-    if (!status) tell_translator(&texts, &found);
-    if (!status) status = print_summaries(&found);
-    qkv_translations_free(&found);
+    qkv_str *strings = status ? NULL : qkv__strings_of((const char *const *)texts.at, NULL, texts.n);
+    if (!status && (!strings || qkv_summarize(m, strings, texts.n, &o, &found))) status = library_failed();
+    free(strings);
+    if (!status) tell_translator(&texts, found);
+    if (!status) status = print_summaries(found);
+    qkv_free(found);
     free_lines(&texts);
     qkv_model_free(m);
     return status;

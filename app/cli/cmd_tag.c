@@ -1,9 +1,12 @@
 /* cmd_tag.c: qkv tag: lines in, the names and places in them out. */
+#include "../report/results.h"
+#include "../report/strings.h"
 #include "lines.h"
 #include "model.h"
 #include "streams.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 static struct {
     const char *model;
@@ -28,14 +31,14 @@ static const option options[] = {
 
 typedef struct work {
     qkv_model *model;
-    qkv_tagged found;
+    qkv_tagged *found;
     qkv_buffer text;
 } work;
 
 static qkv_status print_tags(work *w, int64_t before)
 {
-    for (int64_t i = 0; i < w->found.n; i++) {
-        if (qkv_tagged_lines(&w->found, i, given.words, given.json, &w->text)) return library_failed();
+    for (int64_t i = 0; i < w->found->n; i++) {
+        if (qkv_tagged_lines(w->found, i, given.words, given.json, &w->text)) return library_failed();
         if (given.json) printf("{\"line\": %lld, %s\n", (long long)(before + i + 1), w->text.data + 1);
         else printf("%s%s", before + i ? "\n" : "", w->text.length ? w->text.data : "");
     }
@@ -45,9 +48,11 @@ static qkv_status print_tags(work *w, int64_t before)
 static qkv_status tag_group(void *data, line_group *g)
 {
     work *w = data;
-    const qkv_texts texts = { .texts = (const char *const *)g->at, .lengths = g->lengths, .n = g->n };
+    qkv_str *texts = qkv__strings_of((const char *const *)g->at, g->lengths, g->n);
     const qkv_encoder_opts opts = { .max_length = given.max_length };
-    return qkv_tag(w->model, &texts, &opts, &w->found) ? library_failed() : print_tags(w, g->before);
+    bool failed = !texts || qkv_tag(w->model, texts, g->n, &opts, &w->found);
+    free(texts);
+    return failed ? library_failed() : print_tags(w, g->before);
 }
 
 static qkv_status run_tag(void)
@@ -59,7 +64,7 @@ static qkv_status run_tag(void)
     if (!status) status = open_results(&in);
     if (!status) status = each_group(&in, given.batch, given.strict, given.quiet, tag_group, &w);
     close_texts(&in);
-    qkv_tagged_free(&w.found);
+    qkv_free(w.found);
     qkv_buffer_free(&w.text);
     qkv_model_free(w.model);
     return status;

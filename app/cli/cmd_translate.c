@@ -1,4 +1,5 @@
 /* cmd_translate.c: qkv translate: lines in, translations out. */
+#include "../report/strings.h"
 #include "lines.h"
 
 #include <qkv/unstable/util.h>
@@ -78,7 +79,7 @@ typedef struct work {
     text_stream in;
     int64_t too_long;
     int64_t most_sentences, whole; /* lines with more that attention keeps whole; 0: not counted */
-    qkv_translations found;
+    qkv_translations *found;
 } work;
 
 /* With attention lines stay whole. It is counted which of them "--split auto" would have split. */
@@ -102,7 +103,7 @@ static void refuse_long(work *w, int64_t number, int64_t n_source)
                                        [QKV_SOURCE_BOUND_POSITIONS] = N_("the model has positions for no more"),
                                        [QKV_SOURCE_BOUND_CONFIG] = N_(
                                            "max_position_embeddings of its config.json allows no more") };
-    const qkv_translations *t = &w->found;
+    const qkv_translations *t = w->found;
     long long has = (long long)(n_source - t->source_around), most = (long long)t->max_source;
     char reason[160]; /* in JSON it is English */
     snprintf(reason, sizeof reason, too_long, (long long)number, has, most, why[t->source_bound]);
@@ -115,13 +116,16 @@ static qkv_status translate_group(void *data, line_group *g)
 {
     work *w = data;
     qkv_status status = QKV_OK;
-    if (qkv_translate(w->model, (const char *const *)g->at, g->lengths, g->n, &w->opts, &w->found)) return library_failed();
+    qkv_str *texts = qkv__strings_of((const char *const *)g->at, g->lengths, g->n);
+    bool failed = !texts || qkv_translate(w->model, texts, g->n, &w->opts, &w->found);
+    free(texts);
+    if (failed) return library_failed();
     for (int64_t i = 0; i < g->n && !status; i++) {
         source_line line = { g->before + i + 1, g->at[i], g->lengths[i] };
         w->whole += w->most_sentences && count_sentences(line.text, line.length) > w->most_sentences;
-        if (w->found.status[i]) refuse_long(w, line.number, w->found.n_source[i]);
-        else status = print_translations(&w->format, w->model, line, &w->found, i);
-        if (!w->found.status[i]) g->tokens += w->found.n_source[i] + w->found.best[i * w->found.n_best].n_ids;
+        if (w->found->status[i]) refuse_long(w, line.number, w->found->n_source[i]);
+        else status = print_translations(&w->format, w->model, line, w->found, i);
+        if (!w->found->status[i]) g->tokens += w->found->n_source[i] + w->found->best[i * w->found->n_best].n_ids;
     }
     return status;
 }
@@ -171,10 +175,10 @@ static qkv_status resolve_source_limit(work *w)
     w->format = (translation_format){ given.n_best > 0, given.alignment, given.json, given.heatmap };
     qkv_translate_opts *o = &w->opts;
     *o = QKV_OPTS(qkv_translate_opts);
-    o->beam = given.beam, o->n_best = given.n_best;
-    o->length_penalty = given.length_penalty, o->no_repeat = given.no_repeat;
+    o->beam_size = given.beam, o->n_best = given.n_best;
+    o->length_penalty = given.length_penalty, o->no_repeat_ngram = given.no_repeat;
     o->max_length = given.max_length, o->max_source = given.max_source;
-    o->prefix = given.prefix;
+    o->target_prefix = given.prefix;
     o->shortlist = w->shortlist;
     o->source_lang = given.source_lang, o->target_lang = given.target_lang, o->source_prefix = given.source_prefix;
     o->attention = given.alignment || given.heatmap;
@@ -187,7 +191,7 @@ static qkv_status resolve_source_limit(work *w)
 static void close_all(work *w)
 {
     close_texts(&w->in);
-    qkv_translations_free(&w->found);
+    qkv_free(w->found);
     qkv_shortlist_free(w->shortlist);
     qkv_model_free(w->model);
 }
@@ -201,7 +205,7 @@ static qkv_status run_translate(void)
     if (!status && given.shortlist && !(w.shortlist = qkv_shortlist_load(given.shortlist))) status = library_failed();
     if (!status) status = resolve_source_limit(&w);
     /* A model or options that cannot translate are told before the first line is waited for. */
-    if (!status && qkv_translate(w.model, NULL, NULL, 0, &w.opts, &w.found)) status = library_failed();
+    if (!status && qkv_translate(w.model, NULL, 0, &w.opts, &w.found)) status = library_failed();
     if (!status) status = open_results(&w.in);
     if (!status) status = each_group(&w.in, given.batch, given.strict, given.quiet, translate_group, &w);
     if (w.whole && !given.quiet)

@@ -1,5 +1,8 @@
 /* model.c: the model that a command runs. */
 #include "../term/read_text.h"
+
+#include <qkv/unstable/util.h>
+
 #include "../report/attention.h"
 #include "model.h"
 

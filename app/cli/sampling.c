@@ -32,7 +32,7 @@ qkv_generate_opts sampling_options(const qkv_model *m)
     if (was_given("top-p")) o.top_p = sampling.top_p;
     if (was_given("min-p")) o.min_p = sampling.min_p;
     if (was_given("repetition-penalty")) o.repetition_penalty = sampling.repetition_penalty;
-    if (was_given("no-repeat-ngram")) o.no_repeat = sampling.no_repeat;
+    if (was_given("no-repeat-ngram")) o.no_repeat_ngram = sampling.no_repeat;
     o.past_context = sampling.past_context;
     o.stops = (const char *const *)sampling.stops.at;
     o.n_stops = sampling.stops.n;

@@ -10,37 +10,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One translation with the mean of its cross-attention over all layers and heads. */
+/* One translation, and its source. */
 typedef struct shown {
     const qkv_model *m;
     const qkv_translation *x;
     const int32_t *source; /* ids, the end included */
     int64_t columns;       /* ids of the source, the end included; 0: no attention */
     int64_t tokens;        /* of them without the end */
-    float *mean;           /* (x->n_ids + 1, columns) */
-    int64_t *aligned;      /* (x->n_ids) */
 } shown;
 
 /* ---- attention ---- */
-
-static void free_shown(shown *s) { free(s->mean), free(s->aligned); }
-
-static qkv_status look(const qkv_translations *t, int64_t i, int k, shown *s)
-{
-    if (!s->x->cross) return s->columns = 0, QKV_OK;
-    s->mean = malloc(sizeof *s->mean * (size_t)((s->x->n_ids + 1) * s->columns));
-    s->aligned = malloc(sizeof *s->aligned * (size_t)(s->x->n_ids + 1));
-    if (!s->mean || !s->aligned) return fail(QKV_MEMORY, "out of memory");
-    bool failed = qkv_translation_attention(t, i, k, s->mean) || qkv_translation_alignment(t, i, k, s->aligned);
-    return failed ? library_failed() : QKV_OK;
-}
 
 static int64_t aligned_rows(const shown *s) { return s->columns && s->tokens > 0 ? s->x->n_ids : 0; }
 
 static void print_alignment(const shown *s)
 {
     fputs(" |||", stdout);
-    for (int64_t row = 0; row < aligned_rows(s); row++) printf(" %lld-%lld", (long long)s->aligned[row], (long long)row);
+    for (int64_t row = 0; row < aligned_rows(s); row++) printf(" %lld-%lld", (long long)s->x->alignment[row], (long long)row);
 }
 
 static qkv_status print_translation_map(const shown *s)
@@ -56,7 +42,7 @@ static qkv_status print_translation_map(const shown *s)
     rows[n] = frame.end;
     qkv_status status = print_token_map((token_side){ target, rows, n + 1 },
                                         (token_side){ qkv_model_tokenizer(s->m, QKV_SIDE_SOURCE), s->source, s->columns },
-                                        s->mean);
+                                        s->x->mean_attention);
     free(rows);
     return status;
 }
@@ -72,7 +58,7 @@ static void put_line(const char *text, size_t length)
 static qkv_status print_translation_line(const translation_format *f, int64_t number, const shown *s)
 {
     if (f->n_best) printf("%lld ||| ", (long long)number - 1);
-    put_line(s->x->text, s->x->length);
+    put_line(s->x->text.data, s->x->text.length);
     if (f->n_best) printf(" ||| %.6f", s->x->score);
     if (f->alignment) print_alignment(s);
     putchar('\n');
@@ -98,12 +84,11 @@ qkv_status print_translations(const translation_format *f, const qkv_model *m, s
     int64_t tokens = t->n_source[i] > t->source_around ? t->n_source[i] - t->source_around : 0;
     if (f->json) return print_json(f, m, line, t, i);
     for (int k = 0; k < t->n_best && !status; k++) {
-        shown s = {
-            .m = m, .x = &t->best[i * t->n_best + k], .source = t->source_ids[i], .columns = t->n_source[i], .tokens = tokens
+        const qkv_translation *x = &t->best[i * t->n_best + k];
+        const shown s = {
+            .m = m, .x = x, .source = t->source_ids[i], .columns = x->attention ? t->n_source[i] : 0, .tokens = tokens
         };
-        if (s.x->n_ids < 0) continue;
-        if (!(status = look(t, i, k, &s))) status = print_translation_line(f, line.number, &s);
-        free_shown(&s);
+        if (x->n_ids >= 0) status = print_translation_line(f, line.number, &s);
     }
     return status;
 }

@@ -128,23 +128,22 @@ static qkv_status take_ids(qkv__asked *a, const int32_t *ids, int64_t n)
 
 static qkv_status translate_source(qkv__asked *a)
 {
-    const qkv_translate_opts opts = { .beam = (int)a->beam,
-                                      .n_best = (int)a->n_best,
-                                      .max_source = MOST_TOKENS,
-                                      .each_step = a->generate.each_step,
-                                      .each_step_data = a->generate.each_step_data };
-    qkv_status status = qkv_translate(a->model, &a->text, &a->length, 1, &opts, &a->found);
+    const qkv_translate_opts opts = {
+        .beam_size = (int)a->beam, .n_best = (int)a->n_best, .max_source = MOST_TOKENS, .hooks = a->generate.hooks
+    };
+    qkv_status status = qkv_translate(a->model, &(qkv_str){ a->text, a->length }, 1, &opts, &a->found);
     if (status) return status;
-    if (a->found.status[0]) return qkv__refuse_source(&a->found, 0, "\"text\"");
-    if (a->found.best->n_ids < 0) return qkv__fail(QKV_FAILURE, "the search found no translation");
-    return take_ids(a, a->found.best->ids, a->found.best->n_ids);
+    if (a->found->status[0]) return qkv__refuse_source(a->found, 0, "\"text\"");
+    if (a->found->best->n_ids < 0) return qkv__fail(QKV_FAILURE, "the search found no translation");
+    return take_ids(a, a->found->best->ids, a->found->best->n_ids);
 }
 
 static qkv_status generate(qkv__asked *a)
 {
     if (!a->generate.max_tokens) return take_ids(a, NULL, 0);
-    qkv_status status = qkv_generate(a->model, a->text, a->length, &a->generate, NULL, NULL, &a->made);
-    return status ? status : take_ids(a, a->made.ids, a->made.n);
+    qkv_status status = qkv_generate(a->model, (qkv_str){ a->text, a->length }, &a->generate, &a->made);
+    if (!status && a->made->finish == QKV_FINISH_CANCELLED) status = qkv__fail(QKV_CANCELLED, "generate: cancelled");
+    return status ? status : take_ids(a, a->made->ids, a->made->n);
 }
 
 qkv_status qkv__asked_find_target(qkv__asked *a)
@@ -228,11 +227,11 @@ static qkv_status put_translations(const qkv__asked *a, qkv__json *j)
     qkv_status status = a->has_target ? decode_target(a, &text) : QKV_OK;
     qkv__put_raw(j, "{\"translations\":[");
     if (a->has_target && !status) qkv__put_translation(j, text.data, text.length, NULL, a->ids, a->n_ids);
-    for (int i = 0; !a->has_target && i < a->found.n_best; i++) {
-        const qkv_translation *x = &a->found.best[i];
+    for (int i = 0; !a->has_target && a->found && i < a->found->n_best; i++) {
+        const qkv_translation *x = &a->found->best[i];
         if (x->n_ids < 0) break;
         if (i) qkv__put_raw(j, ",");
-        qkv__put_translation(j, x->text, x->length, &x->score, x->ids, x->n_ids);
+        qkv__put_translation(j, x->text.data, x->text.length, &x->score, x->ids, x->n_ids);
     }
     qkv__put_raw(j, "]}");
     qkv_buffer_free(&text);
@@ -241,21 +240,21 @@ static qkv_status put_translations(const qkv__asked *a, qkv__json *j)
 
 static qkv_status put_classes(const qkv__asked *a, qkv__json *j)
 {
-    qkv_matrix rows = { 0 };
-    const qkv_texts texts = { .texts = &a->text, .lengths = &a->length, .n = 1 };
-    qkv_status status = qkv_classify(a->model, &texts, NULL, &rows);
+    qkv_matrix *rows = NULL;
+    qkv_status status = qkv_classify(a->model, &(qkv_str){ a->text, a->length }, 1, NULL, &rows);
     qkv__put_raw(j, "{");
-    if (!status) qkv__put_classes(j, a->model, rows.data, rows.width);
+    if (!status) qkv__put_classes(j, a->model, rows->data, rows->width);
     qkv__put_raw(j, "}");
-    qkv_matrix_free(&rows);
+    qkv_free(rows);
     return status;
 }
 
 static qkv_status put_continuation(const qkv__asked *a, qkv__json *j)
 {
     qkv_buffer text = { 0 };
-    qkv_status status = a->has_target ? decode_target(a, &text)
-                                      : qkv__buffer_put(&text, a->made.text.data, a->made.text.length);
+    qkv_status status = QKV_OK;
+    if (a->has_target) status = decode_target(a, &text);
+    else if (a->made) status = qkv__buffer_put(&text, a->made->text.data, a->made->text.length);
     qkv__put_raw(j, "{\"text\":");
     qkv__put_string(j, text.data, text.length);
     qkv__put_raw(j, ",\"ids\":");
@@ -293,6 +292,6 @@ qkv_status qkv__put_overview(const qkv__asked *a, qkv__json *j, const qkv_attent
 void qkv__asked_free(qkv__asked *a)
 {
     qkv__release(a->ids, a->ids_bytes);
-    qkv_translations_free(&a->found);
-    qkv_generated_free(&a->made);
+    qkv_free(a->found);
+    qkv_free(a->made);
 }

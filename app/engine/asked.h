@@ -11,7 +11,7 @@ typedef struct qkv__asked {
     const qkv_model *model; /* set by the caller, and so are the next three */
     qkv__job job;
     const char *changes;        /* what is different in the model, as text; NULL: nothing */
-    qkv_generate_opts generate; /* its each_step is that of all work */
+    qkv_generate_opts generate; /* its hooks are those of all work */
     const char *text, *target;
     size_t length, target_length;
     int64_t beam, n_best;
@@ -20,8 +20,8 @@ typedef struct qkv__asked {
     int32_t *ids;    /* n_ids of them */
     int64_t n_ids;
     size_t ids_bytes;
-    qkv_translations found;
-    qkv_generated made;
+    qkv_translations *found;
+    qkv_generated *made;
 } qkv__asked;
 
 /* Reads "text", "target" or "target_ids", how a target is searched for, "special" and "pieces". The texts are the request's.

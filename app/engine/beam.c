@@ -56,7 +56,7 @@ static void put_found(qkv__json *j, const qkv_translations *found)
     for (int i = 0; i < found->n_best && found->best[i].n_ids >= 0; i++) {
         const qkv_translation *x = &found->best[i];
         if (i) qkv__put_raw(j, ",");
-        qkv__put_translation(j, x->text, x->length, &x->score, x->ids, x->n_ids);
+        qkv__put_translation(j, x->text.data, x->text.length, &x->score, x->ids, x->n_ids);
     }
     qkv__put_raw(j, "]}");
 }
@@ -64,17 +64,19 @@ static void put_found(qkv__json *j, const qkv_translations *found)
 static qkv_status put_tree(const qkv__asked *a, int64_t beam, qkv__json *j)
 {
     beam_tree t = { .j = j, .tokenizer = qkv_model_tokenizer(a->model, QKV_SIDE_TARGET) };
-    const qkv_translate_opts opts = {
-        .size = sizeof opts, .beam = (int)beam, .n_best = (int)beam, .each_candidate = add_candidate, .each_candidate_data = &t
-    };
-    qkv_translations found = { 0 };
+    const qkv_translate_opts opts = { .size = sizeof opts,
+                                      .beam_size = (int)beam,
+                                      .n_best = (int)beam,
+                                      .each_candidate = add_candidate,
+                                      .each_candidate_data = &t };
+    qkv_translations *found = NULL;
     qkv__put_raw(j, "{\"nodes\":[");
     qkv_status status = put_root(&t, a->model);
-    if (!status) status = qkv_translate(a->model, &a->text, &a->length, 1, &opts, &found);
-    if (!status && found.status[0]) status = qkv__refuse_source(&found, 0, "\"text\"");
+    if (!status) status = qkv_translate(a->model, &(qkv_str){ a->text, a->length }, 1, &opts, &found);
+    if (!status && found->status[0]) status = qkv__refuse_source(found, 0, "\"text\"");
     if (!status) status = t.status;
-    if (!status) put_found(j, &found);
-    qkv_translations_free(&found);
+    if (!status) put_found(j, found);
+    qkv_free(found);
     return status;
 }
 

@@ -223,10 +223,9 @@ static void put_refusal(qkv__json *j, qkv_status status)
     qkv__put_raw(j, "}}");
 }
 
-void qkv__engine_answer(qkv__engine *e, const qkv__json_value *request, qkv_each_step each_step, void *data, qkv__json *j)
+void qkv__engine_answer(qkv__engine *e, const qkv__json_value *request, const qkv_hooks *hooks, qkv__json *j)
 {
-    e->each_step = each_step;
-    e->each_step_data = data;
+    e->hooks = hooks;
     qkv_status status = answer_request(e, request, j);
     if (status) put_refusal(j, status);
 }
@@ -239,7 +238,7 @@ qkv_status qkv__engine_request(qkv__engine *e, const char *request, size_t lengt
     const qkv__json_source source = { .name = "request", .text = request, .length = length, .flags = QKV__JSON_NUL };
     qkv_status status = qkv__json_parse(&source, &body);
     if (status) put_refusal(&j, status);
-    else qkv__engine_answer(e, body.top, NULL, NULL, &j);
+    else qkv__engine_answer(e, body.top, NULL, &j);
     qkv__json_free(&body);
     *answer = j.text;
     return j.status;

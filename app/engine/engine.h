@@ -18,8 +18,8 @@ void qkv__engine_free(qkv__engine *e);
 qkv_status qkv__engine_set_checkpoints(qkv__engine *e, const char *folder, const char *list, size_t length);
 
 /* Answers a request with one JSON object, of an error {"error": {"message": .., "status": ..}}; errors of writing stay in j. Long
- * work asks each_step, which may be NULL, whether to go on. */
-void qkv__engine_answer(qkv__engine *e, const qkv__json_value *request, qkv_each_step each_step, void *data, qkv__json *j);
+ * work asks hooks, which may be NULL, whether to go on. */
+void qkv__engine_answer(qkv__engine *e, const qkv__json_value *request, const qkv_hooks *hooks, qkv__json *j);
 
 /* The same for a request as text; the answer replaces what was in *answer, which is yours. MEMORY. */
 qkv_status qkv__engine_request(qkv__engine *e, const char *request, size_t length, qkv_buffer *answer);

@@ -15,8 +15,7 @@ struct qkv__engine {
     char *checkpoint_folder;
     qkv_model *checkpoint; /* that of checkpoint_index, loaded; NULL: none yet */
     int64_t checkpoint_index;
-    qkv_each_step each_step; /* of the request that is being answered; may be NULL */
-    void *each_step_data;
+    const qkv_hooks *hooks; /* of the request that is being answered; may be NULL */
 };
 
 /* Writes one JSON object to j. Not OK: qkv_error() says why, and j is thrown away. */

@@ -198,8 +198,7 @@ qkv_status qkv__get_string(const qkv__json_value *o, const char *name, const cha
 
 static void add_string(qkv__strings *x, const qkv__json_value *string)
 {
-    x->texts[x->n] = qkv__json_text(string);
-    x->lengths[x->n++] = qkv__json_length(string);
+    x->texts[x->n++] = (qkv_str){ qkv__json_text(string), qkv__json_length(string) };
 }
 
 qkv_status qkv__get_strings(const qkv__json_value *o, const char *name, qkv__strings *x)

@@ -43,8 +43,7 @@ qkv_status qkv__get_string(const qkv__json_value *o, const char *name, const cha
 /* A string, or an array of at most QKV__TEXTS of them; n is 0 where there is none. The strings are the object's. */
 enum { QKV__TEXTS = 64 };
 typedef struct qkv__strings {
-    const char *texts[QKV__TEXTS];
-    size_t lengths[QKV__TEXTS];
+    qkv_str texts[QKV__TEXTS];
     int64_t n;
     bool is_array;
 } qkv__strings;

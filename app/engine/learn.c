@@ -200,20 +200,20 @@ static void put_example(qkv__json *j, const qkv__learning *l, int i, const char 
 
 static qkv_status put_measured(qkv__json *j, const qkv__learning *l)
 {
-    const char *texts[TESTS];
-    qkv_translations found = { 0 };
+    qkv_str texts[TESTS];
+    qkv_translations *found = NULL;
     int right = 0;
-    for (int i = 0; i < TESTS; i++) texts[i] = l->sources[i].text;
-    qkv_status status = qkv_translate(l->model, texts, NULL, TESTS, &(qkv_translate_opts){ .beam = 1 }, &found);
+    for (int i = 0; i < TESTS; i++) texts[i] = qkv_cstr(l->sources[i].text);
+    qkv_status status = qkv_translate(l->model, texts, TESTS, &(qkv_translate_opts){ .beam_size = 1 }, &found);
     if (!status) {
-        for (int i = 0; i < TESTS; i++) right += !strcmp(found.best[i].text, l->targets[i].text);
+        for (int i = 0; i < TESTS; i++) right += !strcmp(found->best[i].text.data, l->targets[i].text);
         qkv__put_named_double(j, "accuracy", (double)right / TESTS);
         qkv__put_key(j, "examples");
         qkv__put_raw(j, "[");
-        for (int i = 0; i < SHOWN; i++) put_example(j, l, i, found.best[i].text);
+        for (int i = 0; i < SHOWN; i++) put_example(j, l, i, found->best[i].text.data);
         qkv__put_raw(j, "]");
     }
-    qkv_translations_free(&found);
+    qkv_free(found);
     return status;
 }
 

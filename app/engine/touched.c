@@ -54,8 +54,7 @@ static qkv_status spell_changes(const qkv__json_value *body, qkv__asking *a)
 qkv_status qkv__asking_begin(qkv__engine *e, const qkv__json_value *body, qkv__asking *a)
 {
     const qkv__json_value *given = qkv__json_get(body, "switches");
-    *a = (qkv__asking){ .asked = { .job = e->job,
-                                   .generate = { .each_step = e->each_step, .each_step_data = e->each_step_data } } };
+    *a = (qkv__asking){ .asked = { .job = e->job, .generate = { .hooks = e->hooks } } };
     qkv_status status = qkv__get_checkpoint(e, body, &a->asked.model);
     if (!status && given && (!qkv__json_is_array(given) || qkv__json_size(given))) {
         status = touch_model(given, a->asked.model, &a->touched);

@@ -148,7 +148,7 @@ static void tell_place(explained *e, const explain_input *in, const qkv_attentio
                                    (long long)at->o->heads - 1, _(kinds[at->kind]), in->text);
     if (a->found && used < sizeof e->about_text)
         snprintf(e->about_text + used, sizeof e->about_text - used, _(" The translation that was found is \"%.200s\"."),
-                 a->found->text);
+                 a->found->text.data);
     e->about = e->about_text;
     e->x_note = at->o->pre_norm ? _("What this attention reads, after the norm before it: a row of numbers for each token.")
                                 : _("What this attention reads: a row of numbers for each token.");

@@ -19,11 +19,12 @@ typedef struct fitting {
     const qkv_model *m;
     qkv_fit_length_opts o;
     int64_t n;
-    const char **sources, **references; /* (n) of those given; one block with the next */
-    const char **hypotheses;            /* (n): one of each line's, as it is printed */
+    qkv_str *sources;        /* (n) of those given; one block with the next two */
+    const char **references; /* (n) of those given */
+    const char **hypotheses; /* (n): one of each line's, as it is printed */
     size_t bytes;
     qkv_search_opts scores; /* by which formula */
-    qkv_translations found;
+    qkv_translations *found;
     void *printed; /* texts of found with line breaks as spaces, each with its NUL, in the order of found */
     size_t printed_bytes;
 } fitting;
@@ -36,16 +37,16 @@ static qkv_status take_lines(fitting *f, const char *const *sources, const char 
     int64_t most = f->o.max_lines ? f->o.max_lines : QKV__FITTED_LINES;
     f->n = qkv__min(given, most);
     size_t count;
-    if (!qkv__size_mul((size_t)f->n, 3, &count) || !qkv__size_mul(count, sizeof *f->sources, &f->bytes))
+    if (!qkv__size_mul((size_t)f->n, 2, &count) || !qkv__size_mul(count, sizeof *f->sources, &f->bytes))
         return qkv__fail(QKV_LIMIT, "length penalty: too many lines");
     if (!(f->sources = qkv__alloc(f->bytes))) return QKV_MEMORY;
-    f->references = f->sources + f->n;
+    f->references = (const char **)(f->sources + f->n);
     f->hypotheses = f->references + f->n;
     for (int64_t i = 0; i < f->n; i++) {
         int64_t at = (int64_t)((double)i * (double)given / (double)f->n);
         if (!sources[at] || !references[at])
             return qkv__fail(QKV_USAGE, "length penalty: line %lld has no source or no reference", (long long)at);
-        f->sources[i] = sources[at];
+        f->sources[i] = qkv_cstr(sources[at]);
         f->references[i] = references[at];
     }
     return QKV_OK;
@@ -62,14 +63,14 @@ static void print_on_one_line(char *text)
 
 static qkv_status print_found(fitting *f)
 {
-    const qkv_translations *t = &f->found;
+    const qkv_translations *t = f->found;
     size_t total = 0;
-    for (int64_t i = 0; i < t->n * t->n_best; i++) total += strlen(t->best[i].text) + 1;
+    for (int64_t i = 0; i < t->n * t->n_best; i++) total += t->best[i].text.length + 1;
     if (qkv__grow(&f->printed, &f->printed_bytes, total)) return QKV_MEMORY;
     char *to = f->printed;
     for (int64_t i = 0; i < t->n * t->n_best; i++) {
-        size_t length = strlen(t->best[i].text) + 1;
-        memcpy(to, t->best[i].text, length);
+        size_t length = t->best[i].text.length + 1;
+        memcpy(to, t->best[i].text.data, length);
         print_on_one_line(to);
         to += length;
     }
@@ -79,13 +80,12 @@ static qkv_status print_found(fitting *f)
 static qkv_status translate_lines(fitting *f, float alpha, int n_best)
 {
     const qkv_translate_opts opts = { .size = sizeof opts,
-                                      .beam = f->o.beam,
+                                      .beam_size = f->o.beam,
                                       .n_best = n_best,
                                       .length_penalty = alpha,
                                       .split = QKV_SPLIT_AUTO, /* as "qkv translate" */
-                                      .each_step = f->o.each_step,
-                                      .each_step_data = f->o.each_step_data };
-    qkv_status status = qkv_translate(f->m, f->sources, NULL, f->n, &opts, &f->found);
+                                      .hooks = f->o.hooks };
+    qkv_status status = qkv_translate(f->m, f->sources, f->n, &opts, &f->found);
     return status ? status : print_found(f);
 }
 
@@ -94,21 +94,21 @@ static qkv_status translate_lines(fitting *f, float alpha, int n_best)
 /* The score that a search with this penalty gives: the same bits. What was cut has no end to count. */
 static double score_with(const fitting *f, const qkv_translation *x)
 {
-    return x->log_p / qkv__search_penalty(&f->scores, x->n_ids + !x->is_cut);
+    return x->log_p / qkv__search_penalty(&f->scores, x->n_ids + !x->truncated);
 }
 
 /* Of those that were found, the first of equals. */
 static int best_of_line(const fitting *f, const qkv_translation *all)
 {
     int best = 0;
-    for (int k = 1; k < f->found.n_best && all[k].n_ids >= 0; k++)
+    for (int k = 1; k < f->found->n_best && all[k].n_ids >= 0; k++)
         if (score_with(f, &all[k]) > score_with(f, &all[best])) best = k;
     return best;
 }
 
 static qkv_status bleu_with(fitting *f, float alpha, double *bleu)
 {
-    const qkv_translations *t = &f->found;
+    const qkv_translations *t = f->found;
     const char *text = f->printed;
     f->scores.length_penalty = alpha > 0 ? alpha : 0;
     for (int64_t i = 0; i < f->n; i++) {
@@ -121,7 +121,7 @@ static qkv_status bleu_with(fitting *f, float alpha, double *bleu)
 
 static void free_fitting(fitting *f)
 {
-    qkv_translations_free(&f->found);
+    qkv_free(f->found);
     qkv__release(f->printed, f->printed_bytes);
     qkv__release(f->sources, f->bytes);
 }
@@ -186,7 +186,7 @@ qkv_status qkv_fit_length_penalty(const qkv_model *m, const char *const *sources
     if (!m || !sources || !references || n < 1 || !out)
         return qkv__fail(QKV_USAGE,
                          "length penalty: a model, at least one line, its reference and a place for results are needed");
-    if (QKV__READ_OPTIONS(&f.o, each_step_data, opts, "length penalty")) return QKV_USAGE;
+    if (QKV__READ_OPTIONS(&f.o, hooks, opts, "length penalty")) return QKV_USAGE;
     if (f.o.max_lines < 0) return qkv__fail(QKV_USAGE, "length penalty: max_lines is negative");
     const qkv_model_info *info = qkv_model_get_info(m);
     if (!f.o.beam) f.o.beam = qkv__usual_beam(info);

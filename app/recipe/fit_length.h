@@ -10,8 +10,7 @@ typedef struct qkv_fit_length_opts {
     qkv_score_tokenizer tokenizer; /* of BLEU */
     int beam;                      /* 0: as in qkv_translate_opts */
     int64_t max_lines;             /* of more lines, so many are used, evenly spaced; 0 means 1000 */
-    qkv_each_step each_step;       /* NULL: none */
-    void *each_step_data;
+    const qkv_hooks *hooks;        /* cancel; NULL: none */
 } qkv_fit_length_opts;
 
 typedef struct qkv_length_fit {
@@ -28,7 +27,7 @@ typedef struct qkv_length_fit {
  * on. Where none is higher, for one line, and for a beam of 1, what m has stays. BLEU is that of the lines as the command
  * prints them: line breaks are spaces, and a source of too many tokens gives an empty line. m does not change. The same bits at
  * any number of threads. Errors as of qkv_translate() and qkv_bleu(), USAGE for NULL, no line and options out of range; and
- * what each_step gave. *out is untouched then. */
+ * CANCELLED. *out is untouched then. */
 QKV_API qkv_status qkv_fit_length_penalty(const qkv_model *m, const char *const *sources, const char *const *references,
                                           int64_t n, const qkv_fit_length_opts *opts, qkv_length_fit *out);
 

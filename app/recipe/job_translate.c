@@ -366,27 +366,25 @@ static void show_samples(const qkv_training *t)
     enum { MOST = 16 };
     const char *sources[MOST], *references[MOST], *texts[MOST];
     int64_t n = take_spread(t, qkv__min(t->watch.n_samples, MOST), sources, references);
-    qkv_translations x = { 0 };
-    if (n > 0 && !qkv_translate(t->model, sources, NULL, n, &(qkv_translate_opts){ .beam = 1 }, &x)) {
-        for (int64_t i = 0; i < n; i++) texts[i] = x.status[i] ? "" : x.best[i].text;
+    qkv_str strings[MOST];
+    for (int64_t i = 0; i < n; i++) strings[i] = qkv_cstr(sources[i]);
+    qkv_translations *x = NULL;
+    if (n > 0 && !qkv_translate(t->model, strings, n, &(qkv_translate_opts){ .beam_size = 1 }, &x)) {
+        for (int64_t i = 0; i < n; i++) texts[i] = x->status[i] ? "" : x->best[i].text.data;
         t->watch.sample(t->watch.data, n, sources, references, texts);
     }
-    qkv_translations_free(&x);
+    qkv_free(x);
 }
 
 /* ---- after the last step ---- */
 
-static qkv_status go_on_fitting(void *data)
-{
-    return qkv__training_stops(data) ? qkv__fail(QKV_LIMIT, "training: it was stopped") : QKV_OK;
-}
+static int stop_fitting(void *data) { return qkv__training_stops(data); }
 
 static qkv_status fit_model(qkv_training *t, qkv_model *best)
 {
     qkv_length_fit fit;
     const qkv_fit_length_opts opts = { .tokenizer = (qkv_score_tokenizer)t->o.v.bleu_tokenizer,
-                                       .each_step = go_on_fitting,
-                                       .each_step_data = t };
+                                       .hooks = &(qkv_hooks){ .data = t, .cancel = stop_fitting } };
     qkv_status status = qkv_fit_length_penalty(best, (const char *const *)t->lines.sources,
                                                (const char *const *)t->lines.references, t->lines.n, &opts, &fit);
     if (status) return t->stopped ? QKV_OK : status;
@@ -428,17 +426,19 @@ static qkv_status time_search(const qkv_training *t, double most_seconds, double
 {
     enum { MOST = 128, PART = 16 };
     const char *sources[MOST];
+    qkv_str strings[MOST];
     double each[MOST / PART], began = qkv__seconds();
     int64_t n = take_spread(t, MOST, sources, NULL), pairs = qkv__max(qkv_dataset_size(t->valid), 1), parts = 0;
     const qkv_translate_opts opts = { .max_length = (int)qkv__ceil_div(qkv__dataset_target_ids(t->valid), pairs) };
     qkv_status status = QKV_OK;
+    for (int64_t i = 0; i < n; i++) strings[i] = qkv_cstr(sources[i]);
     for (int64_t at = 0; at < n && !status && (!at || qkv__seconds() - began < most_seconds); at += PART) {
-        qkv_translations x = { 0 };
+        qkv_translations *x = NULL;
         int64_t lines = qkv__min(PART, n - at);
         double before = qkv__seconds();
-        status = qkv_translate(t->model, sources + at, NULL, lines, &opts, &x);
+        status = qkv_translate(t->model, strings + at, lines, &opts, &x);
         each[parts++] = (qkv__seconds() - before) / (double)lines;
-        qkv_translations_free(&x);
+        qkv_free(x);
     }
     *seconds = qkv__steady_seconds(each, parts);
     return status;

@@ -20,11 +20,10 @@ typedef struct text_group {
     qkv__labelled_counts counts;
     qkv__unknown_labels unknown;
     bool is_strict;
-    const char **at, **pairs;
-    size_t *lengths, *pair_lengths;
+    qkv_str *at, *pairs;
     double *targets;          /* (most, width): what they are */
     qkv__arena places, bytes; /* the arrays, and the texts of this group */
-    qkv_matrix found;
+    qkv_matrix *found;
 } text_group;
 
 static qkv_status begin_group(text_group *g)
@@ -32,38 +31,32 @@ static qkv_status begin_group(text_group *g)
     size_t n = (size_t)g->most, width = (size_t)g->use->width;
     bool ok = (g->at = qkv__arena_take(&g->places, n * sizeof *g->at)) &&
               (g->pairs = qkv__arena_take(&g->places, n * sizeof *g->pairs)) &&
-              (g->lengths = qkv__arena_take(&g->places, n * sizeof *g->lengths)) &&
-              (g->pair_lengths = qkv__arena_take(&g->places, n * sizeof *g->pair_lengths)) &&
               (g->targets = qkv__arena_take(&g->places, n * width * sizeof *g->targets));
     return ok ? QKV_OK : QKV_MEMORY;
 }
 
 static qkv_status count_group(text_group *g)
 {
-    const qkv_texts texts = { .texts = g->at,
-                              .pairs = g->n && g->pairs[0] ? g->pairs : NULL,
-                              .lengths = g->lengths,
-                              .pair_lengths = g->pair_lengths,
-                              .n = g->n };
-    qkv_status status = g->n ? qkv_classify(g->model, &texts, g->reading, &g->found) : QKV_OK;
+    qkv_encoder_opts reading = g->reading ? *g->reading : QKV_OPTS(qkv_encoder_opts);
+    reading.pairs = g->pairs;
+    qkv_status status = g->n ? qkv_classify(g->model, g->at, g->n, &reading, &g->found) : QKV_OK;
     for (int64_t i = 0; i < g->n && !status; i++)
-        status = g->use->count(g->use->data, g->found.data + i * g->found.width, g->found.width,
+        status = g->use->count(g->use->data, g->found->data + i * g->found->width, g->found->width,
                                g->targets + i * g->use->width);
     if (status) return status;
     g->counts.texts += g->n;
-    g->counts.cut += g->n ? g->found.cut : 0;
+    g->counts.cut += g->n ? g->found->truncated : 0;
     g->n = 0;
     qkv__arena_reset(&g->bytes);
     return QKV_OK;
 }
 
 /* A copy that lives as long as the group; NULL stays NULL. */
-static qkv_status hold_text(text_group *g, const char *text, size_t length, const char **to, size_t *to_length)
+static qkv_status hold_text(text_group *g, const char *text, size_t length, qkv_str *to)
 {
     char *copy = text ? qkv__arena_take(&g->bytes, length + 1) : NULL;
     if (copy) memcpy(copy, text, length);
-    *to = copy;
-    *to_length = length;
+    *to = (qkv_str){ copy, copy ? length : 0 };
     return copy || !text ? QKV_OK : QKV_MEMORY;
 }
 
@@ -82,8 +75,8 @@ static qkv_status take_labelled(void *data, const qkv_labelled *x)
     qkv_status status = g->use->read(g->use->data, x, target, &unknown);
     if (!status && unknown && !g->is_strict) return qkv__note_unknown(&g->unknown, x, unknown), QKV_OK;
     if (!status && unknown) return unknown_label(x->path, x->line, unknown);
-    if (!status) status = hold_text(g, x->text, x->text_length, &g->at[g->n], &g->lengths[g->n]);
-    if (!status) status = hold_text(g, x->pair, x->pair_length, &g->pairs[g->n], &g->pair_lengths[g->n]);
+    if (!status) status = hold_text(g, x->text, x->text_length, &g->at[g->n]);
+    if (!status) status = hold_text(g, x->pair, x->pair_length, &g->pairs[g->n]);
     if (!status) g->n++;
     return status || g->n < g->most ? status : count_group(g);
 }
@@ -107,6 +100,6 @@ qkv_status qkv__classify_each(const qkv_model *m, const char *path, const qkv_cl
     *counts = g.counts;
     qkv__arena_free(&g.places);
     qkv__arena_free(&g.bytes);
-    qkv_matrix_free(&g.found);
+    qkv_free(g.found);
     return status;
 }

@@ -30,7 +30,7 @@ qkv_status qkv_nearest(const qkv_matrix *vectors, const float *query, int64_t n,
     if (!vectors || !query || !out)
         return qkv__fail(QKV_USAGE, "nearest: vectors, a query and a place for the result are needed");
     if (n < 0) return qkv__fail(QKV_USAGE, "nearest: %lld neighbours", (long long)n);
-    const int64_t all = vectors->n, width = vectors->width;
+    const int64_t all = vectors->rows, width = vectors->width;
     size_t bytes = sizeof(qkv_neighbour) * (size_t)qkv__max(all, 1); /* the vectors are larger, and fit */
     qkv_neighbour *found = qkv__alloc(bytes);
     if (!found) return QKV_MEMORY;

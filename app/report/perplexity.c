@@ -1,5 +1,6 @@
 /* perplexity.c: how surprising files are to a language model, and what that is called. */
 #include "results.h"
+#include "../../src/dist/deal.h"
 #include "../../src/task/measure.h"
 
 #include "../../src/base/options.h"
@@ -12,23 +13,34 @@ static const char call[] = "perplexity";
 
 typedef struct measuring {
     const qkv_model *model;
-    int64_t context, stride;
+    qkv_likelihood_opts opts;
     qkv_measured *out;
-    qkv__deal deal;
+    qkv__deal deal; /* of windows to the ranks */
 } measuring;
+
+static qkv_status take_window(void *data, int64_t tokens, bool *is_own)
+{
+    return qkv__deal_piece(&((measuring *)data)->deal, tokens, is_own);
+}
+
+static void put_window(void *data, double nats)
+{
+    qkv__deal *deal = &((measuring *)data)->deal;
+    deal->pieces[deal->n - 1].number = nats;
+}
 
 static qkv_status measure_document(void *data, const char *text, size_t length)
 {
     measuring *x = data;
     x->out->bytes += (int64_t)length;
     x->out->documents++;
-    return qkv__measure_shared(x->model, text, length, x->context, x->stride, &x->deal, &x->out->sum);
+    const qkv__window_share share = { take_window, put_window, x };
+    return qkv__log_likelihood(x->model, (qkv_str){ text, length }, &x->opts, &share, &x->out->sum);
 }
 
 qkv_status qkv_measure_files(const qkv_model *m, const char *const *paths, int n, const qkv_measure_opts *opts,
                              qkv_measured *out)
 {
-    enum { USUAL_CONTEXT = 256 };
     qkv_measure_opts o;
     qkv_measured found = { 0 };
     qkv_corpus_read read;
@@ -36,7 +48,7 @@ qkv_status qkv_measure_files(const qkv_model *m, const char *const *paths, int n
     if (status) return status;
     if (!m || !paths || n < 1 || !out)
         return qkv__fail(QKV_USAGE, "%s: a model, files and a place for the result are needed", call);
-    measuring x = { m, o.context ? o.context : USUAL_CONTEXT, o.stride, &found, { 0 } };
+    measuring x = { .model = m, .opts = { .context = o.context, .stride = o.stride }, .out = &found };
     const qkv__notes notes = { o.note, o.note_data };
     status = qkv__documents_read(paths, n, o.documents, o.strict, measure_document, &x, notes, &read);
     if (!status) status = qkv__deal_join(&x.deal);

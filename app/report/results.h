@@ -18,7 +18,7 @@ QKV_API qkv_status qkv_translations_json(const qkv_model *m, const qkv_translati
                                          qkv_buffer *out);
 
 /* What was generated as a JSON object in *out, which is yours: "text", "tokens", "ids", "log_p" and "finish", which is "end",
- * "stop" or "length". USAGE for NULL; MEMORY. */
+ * "stop", "length" or "cancelled". USAGE for NULL; MEMORY. */
 QKV_API qkv_status qkv_generated_json(const qkv_model *m, const qkv_generated *g, qkv_buffer *out);
 
 /* One row of qkv_classify()'s results as text, which is yours, without a newline: the likeliest label, a TAB and its
@@ -84,9 +84,19 @@ typedef struct qkv_labelled_score {
 QKV_API qkv_status qkv_score_labelled(const qkv_model *m, const char *path, const qkv_classify_labelled_opts *opts, int json,
                                       qkv_labelled_score *out, qkv_buffer *text);
 
+/* The tags of text i in *out, which is yours: a line for each entity, or with words for each word: label, TAB, score, TAB, its
+ * text; nothing for none. With json an object without a newline: "entities", and with words "words" too, each with "label",
+ * "score", "text", "span" and "characters". USAGE for NULL and a text that is not there; MEMORY. */
+QKV_API qkv_status qkv_tagged_lines(const qkv_tagged *t, int64_t i, int words, int json, qkv_buffer *out);
+
+/* The answers in *out, which is yours: a line for each: score, TAB, its text, in which white space is a space; nothing behind
+ * the TAB where there is none. With json an object without a newline: "answers", each with "text", "score", "span" and
+ * "characters", all but the score null where there is none; "none" and "windows". USAGE for NULL; MEMORY. */
+QKV_API qkv_status qkv_answers_lines(const qkv_answers *a, int json, qkv_buffer *out);
+
 /* A vector near to another. */
 typedef struct qkv_neighbour {
-    float similarity; /* the dot product, which is the cosine of vectors of length 1 (`normalized` above) */
+    float similarity; /* the dot product, which is the cosine of vectors of length 1 (`normalize` in qkv_embed_opts) */
     int64_t index;    /* row of the vectors */
 } qkv_neighbour;
 
@@ -102,7 +112,7 @@ QKV_API qkv_status qkv_filled_json(const qkv_filled *f, qkv_buffer *out);
 typedef struct qkv_measure_opts {
     size_t size;
     qkv_document_kind documents;                /* what a document is */
-    int64_t context, stride;                    /* as above; a context of 0 means 256 */
+    int64_t context, stride;                    /* as in qkv_likelihood_opts */
     int strict;                                 /* as in qkv_corpus_opts */
     void (*note)(void *data, const char *text); /* a sentence about lines that were repaired; NULL: none */
     void *note_data;

@@ -38,35 +38,20 @@ static void put_mean(qkv__out *out, const float *mean, int64_t rows, int64_t col
     qkv__out_printf(out, "]");
 }
 
-/* Nothing in the arrays where no attention was kept. */
-static qkv_status put_cross(qkv__out *out, const qkv_translations *t, int64_t i, int k)
-{
-    const qkv_translation *x = &t->best[i * t->n_best + k];
-    int64_t columns = x->cross ? t->n_source[i] : 0, rows = columns ? x->n_ids + 1 : 0;
-    size_t mean_bytes = (size_t)(rows * columns) * sizeof(float), aligned_bytes = (size_t)rows * sizeof(int64_t);
-    float *mean = qkv__alloc(mean_bytes);
-    int64_t *aligned = qkv__alloc(aligned_bytes);
-    qkv_status status = mean && aligned ? QKV_OK : QKV_MEMORY;
-    if (!status && columns) status = qkv_translation_attention(t, i, k, mean);
-    if (!status && columns) status = qkv_translation_alignment(t, i, k, aligned);
-    if (!status) put_alignment(out, aligned, columns > t->source_around ? x->n_ids : 0), put_mean(out, mean, rows, columns);
-    qkv__release(mean, mean_bytes);
-    qkv__release(aligned, aligned_bytes);
-    return status;
-}
-
-static qkv_status put_translation(qkv__out *out, const qkv_model *m, const qkv_translations *t, int64_t i, int k,
-                                  int with_attention)
+static void put_translation(qkv__out *out, const qkv_model *m, const qkv_translations *t, int64_t i, int k, int with_attention)
 {
     const qkv_translation *x = &t->best[i * t->n_best + k];
     qkv__out_printf(out, "%s{\"text\": ", k ? ", " : "");
-    qkv__out_json(out, x->text, x->length);
+    qkv__out_json(out, x->text.data, x->text.length);
     qkv__out_printf(out, ", \"score\": %.17g, \"log_p\": %.17g, \"cut\": %s, ", x->score, x->log_p,
-                    x->is_cut ? "true" : "false");
+                    x->truncated ? "true" : "false");
     put_tokens(out, "tokens", qkv_model_tokenizer(m, QKV_SIDE_TARGET), x->ids, x->n_ids);
-    qkv_status status = with_attention ? put_cross(out, t, i, k) : QKV_OK;
+    if (with_attention) { /* nothing in the arrays where none was kept */
+        const int64_t columns = x->attention ? t->n_source[i] : 0;
+        put_alignment(out, x->alignment, columns > t->source_around ? x->n_ids : 0);
+        put_mean(out, x->mean_attention, columns ? x->n_ids + 1 : 0, columns);
+    }
     qkv__out_printf(out, "}");
-    return status;
 }
 
 qkv_status qkv_translations_json(const qkv_model *m, const qkv_translations *t, int64_t i, int with_attention, qkv_buffer *out)
@@ -75,14 +60,12 @@ qkv_status qkv_translations_json(const qkv_model *m, const qkv_translations *t, 
         return qkv__fail(QKV_USAGE, "translations: a model, one of its texts and a place for the JSON are needed");
     qkv__out text = qkv__out_begin(out);
     int64_t own = t->n_source[i] - t->source_around;
-    qkv_status status = QKV_OK;
     qkv__out_printf(&text, "{");
     put_tokens(&text, "source_tokens", qkv_model_tokenizer(m, QKV_SIDE_SOURCE), t->source_ids[i], own > 0 ? own : 0);
     qkv__out_printf(&text, ", \"translations\": [");
-    for (int k = 0; k < t->n_best && !status; k++)
-        if (t->best[i * t->n_best + k].n_ids >= 0) status = put_translation(&text, m, t, i, k, with_attention);
+    for (int k = 0; k < t->n_best; k++)
+        if (t->best[i * t->n_best + k].n_ids >= 0) put_translation(&text, m, t, i, k, with_attention);
     qkv__out_printf(&text, "]}");
-    if (status && !text.status) text.status = status;
     return qkv__out_end(&text);
 }
 
@@ -90,7 +73,7 @@ qkv_status qkv_translations_json(const qkv_model *m, const qkv_translations *t, 
 
 qkv_status qkv_generated_json(const qkv_model *m, const qkv_generated *g, qkv_buffer *out)
 {
-    static const char *const finishes[] = { "end", "stop", "length" };
+    static const char *const finishes[] = { "end", "stop", "length", "cancelled" };
     if (!m || !g || !out || (unsigned)g->finish >= sizeof finishes / sizeof *finishes)
         return qkv__fail(QKV_USAGE, "generated: a model, what it made and a place for the JSON are needed");
     qkv__out text = qkv__out_begin(out);
@@ -111,9 +94,9 @@ qkv_status qkv_generated_json(const qkv_model *m, const qkv_generated *g, qkv_bu
 static void put_filling(qkv__out *out, const qkv_filling *x)
 {
     qkv__out_printf(out, "{\"id\": %d, \"p\": %.17g, \"token\": ", x->id, x->p);
-    qkv__out_json(out, x->token, strlen(x->token));
+    qkv__out_json(out, x->token.data, x->token.length);
     qkv__out_printf(out, ", \"text\": ");
-    qkv__out_json(out, x->text, x->length);
+    qkv__out_json(out, x->text.data, x->text.length);
     qkv__out_printf(out, "}");
 }
 

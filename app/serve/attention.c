@@ -47,7 +47,7 @@ qkv_status qkv__serve_attention(qkv__request *r)
 {
     asking a = { .asked = { .model = r->served->model,
                             .job = r->served->job,
-                            .generate = { .each_step = qkv__request_step, .each_step_data = r } } };
+                            .generate = { .hooks = &(qkv_hooks){ .data = r, .cancel = qkv__request_cancel } } } };
     qkv_status status = qkv__asked_read(&a.asked, r->body);
     if (!status) status = get_view(&a, r->body);
     if (!status) status = qkv__asked_find_target(&a.asked);

@@ -31,12 +31,14 @@ typedef struct completion {
     const qkv__served *served;
     qkv__prompts prompts;
     qkv__strings stops;
+    const char *stop_texts[MOST_STOPS];
     qkv_generate_opts opts;
+    qkv_hooks hooks;
     int64_t samples;
     bool is_chat, echo, streams, has_log_p, tells_usage;
     char id[48];
     int64_t created;
-    qkv_generated made;
+    qkv_generated *made; /* NULL: nothing yet */
     int64_t prompt_tokens, cached_tokens, tokens;
     /* the text that is being made, and for a stream its events */
     struct qkv__events *stream;
@@ -56,9 +58,10 @@ static qkv_status get_stops(completion *c, const qkv__json_value *body)
     if (status) return status;
     if (c->stops.n > MOST_STOPS) return qkv__fail(QKV_USAGE, "\"stop\" has at most %d strings", MOST_STOPS);
     for (int64_t i = 0; i < c->stops.n; i++)
-        if (!c->stops.lengths[i] || strlen(c->stops.texts[i]) != c->stops.lengths[i])
+        if (!c->stops.texts[i].length || strlen(c->stops.texts[i].data) != c->stops.texts[i].length)
             return qkv__fail(QKV_USAGE, "\"stop\" %lld is empty or has a NUL", (long long)i);
-    c->opts.stops = c->stops.texts;
+        else c->stop_texts[i] = c->stops.texts[i].data;
+    c->opts.stops = c->stop_texts;
     c->opts.n_stops = (int)c->stops.n;
     return QKV_OK;
 }
@@ -89,7 +92,7 @@ static qkv_status get_sampling(completion *c, const qkv__json_value *body)
     if (!status) status = qkv__get_number(body, "frequency_penalty", -2, 2, &c->opts.frequency_penalty);
     if (!status) status = qkv__get_whole(body, "seed", INT64_MIN, INT64_MAX, &seed);
     c->opts.max_tokens = qkv__min(tokens, qkv__min(MOST_TOKENS, MOST_ALL / (c->prompts.n * c->samples)));
-    c->opts.no_new = !tokens;
+    c->opts.no_new_tokens = !tokens;
     c->opts.seed = (uint64_t)seed;
     c->opts.top_k = (int)top_k;
     return status;
@@ -170,9 +173,9 @@ static const char *finish_word(qkv_finish finish) { return finish == QKV_FINISH_
 /* Of the tokens that were not told yet, up to `to`; those of the prompt count only where it is echoed. */
 static void put_log_p(completion *c, qkv__json *j, int64_t to)
 {
-    if (!c->echo && c->told < c->made.n_prompt) c->told = c->made.n_prompt;
+    if (!c->echo && c->told < c->made->n_prompt) c->told = c->made->n_prompt;
     (c->is_chat ? qkv__put_chat_logprobs : qkv__put_logprobs)(
-        j, &c->logprobs, qkv_model_tokenizer(c->served->model, QKV_SIDE_TARGET), &c->made, c->opts.n_top, c->told, to);
+        j, &c->logprobs, qkv_model_tokenizer(c->served->model, QKV_SIDE_TARGET), c->made, c->opts.n_top, c->told, to);
     c->told = to;
 }
 
@@ -210,7 +213,7 @@ static void put_usage(const completion *c, qkv__json *j)
 
 /* ---- texts ---- */
 
-static int64_t tokens_so_far(const completion *c) { return c->made.n_prompt + c->made.n; }
+static int64_t tokens_so_far(const completion *c) { return c->made->n_prompt + c->made->n; }
 
 static qkv_status find_echo(completion *c)
 {
@@ -229,9 +232,9 @@ static qkv_status put_whole_text(completion *c, qkv__json *j)
 {
     qkv__buffer_clear(&c->echoed);
     qkv_status status = c->echo ? find_echo(c) : QKV_OK;
-    if (!status) status = qkv__buffer_put(&c->echoed, c->made.text.data, c->made.text.length);
+    if (!status) status = qkv__buffer_put(&c->echoed, c->made->text.data, c->made->text.length);
     if (c->index) qkv__put_raw(j, ",");
-    if (!status) put_choice(c, j, &c->echoed, tokens_so_far(c), finish_word(c->made.finish));
+    if (!status) put_choice(c, j, &c->echoed, tokens_so_far(c), finish_word(c->made->finish));
     return status;
 }
 
@@ -249,15 +252,16 @@ static qkv_status put_echo(completion *c)
     if (!c->echo || c->is_echoed) return QKV_OK;
     c->is_echoed = true;
     qkv_status status = find_echo(c);
-    return status ? status : put_event(c, &c->echoed, c->made.n_prompt, NULL);
+    return status ? status : put_event(c, &c->echoed, c->made->n_prompt, NULL);
 }
 
-static qkv_status put_completion_piece(void *data, const char *piece, size_t length)
+static qkv_status put_completion_piece(void *data, const qkv_generated *so_far, qkv_str piece)
 {
+    (void)so_far; /* c has it */
     completion *c = data;
     if (!c->stream) return QKV_OK;
     qkv_status status = put_echo(c);
-    const qkv_buffer text = { .data = (char *)(uintptr_t)piece, .length = length };
+    const qkv_buffer text = { .data = (char *)(uintptr_t)piece.data, .length = piece.length };
     return status ? status : put_event(c, &text, tokens_so_far(c), NULL);
 }
 
@@ -265,7 +269,7 @@ static qkv_status put_last_event(completion *c)
 {
     static const qkv_buffer nothing = { 0 };
     qkv_status status = put_echo(c);
-    return status ? status : put_event(c, &nothing, tokens_so_far(c), finish_word(c->made.finish));
+    return status ? status : put_event(c, &nothing, tokens_so_far(c), finish_word(c->made->finish));
 }
 
 /* The index-th text: sample index % samples of its prompt. */
@@ -278,19 +282,19 @@ static qkv_status make_text(completion *c, qkv__json *j)
     c->is_echoed = c->is_begun = false;
     c->told = 0;
     qkv__logprobs_begin(&c->logprobs);
-    int64_t cached;
-    qkv_status status = qkv__generate(c->served->model, p->text, p->length, &c->opts, put_completion_piece, c,
-                                      c->served->batcher, &cached, &c->made);
+    qkv_status status = qkv__generate(c->served->model, (qkv_str){ p->text, p->length }, &c->opts, c->served->batcher,
+                                      &c->made);
+    if (!status && c->made->finish == QKV_FINISH_CANCELLED) status = qkv__fail(QKV_CANCELLED, "generate: cancelled");
     if (status) return status;
-    c->tokens += c->made.n;
-    if (!c->opts.sample) c->prompt_tokens += c->made.n_prompt, c->cached_tokens += cached;
+    c->tokens += c->made->n;
+    if (!c->opts.sample) c->prompt_tokens += c->made->n_prompt, c->cached_tokens += c->made->n_cached;
     return c->stream ? put_last_event(c) : put_whole_text(c, j);
 }
 
 /* Between texts the turn is given up, so that a request of many does not hold it longer than others. */
 static qkv_status make_texts(completion *c, qkv__json *j)
 {
-    qkv__request *r = c->opts.each_step_data;
+    qkv__request *r = c->hooks.data;
     qkv_status status = QKV_OK;
     for (c->index = 0; c->index < c->prompts.n * c->samples && !status; c->index++) {
         if (c->index && (status = qkv__work_yield(&r->server->connections, r->link)))
@@ -326,7 +330,7 @@ static qkv_status answer_completion(completion *c, qkv__json *j)
 static void release_completion(void *data)
 {
     completion *c = data;
-    qkv_generated_free(&c->made);
+    qkv_free(c->made);
     qkv_buffer_free(&c->event.text);
     qkv_buffer_free(&c->echoed);
     qkv__logprobs_free(&c->logprobs);
@@ -342,11 +346,13 @@ static qkv_status serve_texts(qkv__request *r, bool is_chat)
     c->served = r->served;
     c->is_chat = is_chat;
     c->opts.size = sizeof c->opts;
-    c->opts.no_start = is_chat;
+    c->opts.no_special = is_chat;
     c->opts.ends = &r->served->chat.end;
     c->opts.n_ends = is_chat && r->served->chat.end >= 0;
-    c->opts.each_step = qkv__request_step;
-    c->opts.each_step_data = r;
+    c->hooks = (qkv_hooks){ .data = r, .cancel = qkv__request_cancel };
+    c->opts.hooks = &c->hooks;
+    c->opts.on_text = put_completion_piece;
+    c->opts.on_text_data = c;
     c->created = (int64_t)time(NULL);
     snprintf(c->id, sizeof c->id, "%s-%llx-%llx", is_chat ? "chatcmpl" : "cmpl", (unsigned long long)c->created,
              (unsigned long long)atomic_fetch_add(&r->server->completions, 1));

@@ -25,7 +25,7 @@ qkv_status qkv__serve_engine(qkv__request *r)
     qkv__served *x = r->served;
     pthread_mutex_lock(&x->engine_lock);
     qkv_status status = x->engine ? QKV_OK : open_engine(r->server, x);
-    if (!status) qkv__engine_answer(x->engine, r->body, qkv__request_step, r, &r->answer);
+    if (!status) qkv__engine_answer(x->engine, r->body, &(qkv_hooks){ .data = r, .cancel = qkv__request_cancel }, &r->answer);
     pthread_mutex_unlock(&x->engine_lock);
     qkv__put_raw(&r->answer, "\n");
     return status;

@@ -87,21 +87,19 @@ static void put_translation(writing *w)
     const qkv_translation *found = w->a->found;
     size_t begin = t->ends[0], end = t->ends[t->n - 2];
     qkv__put_raw(&w->j, "{\"translations\":[");
-    if (found) qkv__put_translation(&w->j, found->text, found->length, &found->score, found->ids, found->n_ids);
+    if (found) qkv__put_translation(&w->j, found->text.data, found->text.length, &found->score, found->ids, found->n_ids);
     else qkv__put_translation(&w->j, t->text.data + begin, end - begin, NULL, t->ids + 1, t->n - 2);
     qkv__put_raw(&w->j, "]}");
 }
 
 static qkv_status put_classes(writing *w)
 {
-    qkv_matrix rows = { 0 };
-    const char *text = text_of(w)->data;
-    const qkv_texts texts = { .texts = &text, .lengths = &text_of(w)->length, .n = 1 };
-    qkv_status status = qkv_classify(w->m, &texts, NULL, &rows);
+    qkv_matrix *rows = NULL;
+    qkv_status status = qkv_classify(w->m, &(qkv_str){ text_of(w)->data, text_of(w)->length }, 1, NULL, &rows);
     qkv__put_raw(&w->j, "{");
-    if (!status) qkv__put_classes(&w->j, w->m, rows.data, rows.width);
+    if (!status) qkv__put_classes(&w->j, w->m, rows->data, rows->width);
     qkv__put_raw(&w->j, "}");
-    qkv_matrix_free(&rows);
+    qkv_free(rows);
     return status;
 }
 

@@ -220,6 +220,8 @@ qkv_status qkv__request_step(void *request)
     return qkv__fail(QKV_FAILURE, "the client has left");
 }
 
+int qkv__request_cancel(void *request) { return qkv__request_step(request) != QKV_OK; }
+
 /* What is given back instead of an answer when there is no turn for r: nothing, where the client has left. */
 static enum MHD_Result reject_client(qkv__request *r, qkv_status status)
 {

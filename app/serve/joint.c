@@ -31,17 +31,17 @@ static bool is_left(qkv__part *p)
 /* ---- a run ---- */
 
 /* One whose client has left is not answered, but does not end the work of the others. */
-static qkv_status step_parts(void *data)
+static int cancel_parts(void *data)
 {
     bool is_wanted = false;
     for (qkv__part *p = data; p; p = p->next) is_wanted |= !qkv__request_step(p->request);
-    return is_wanted ? QKV_OK : QKV_FAILURE;
+    return !is_wanted;
 }
 
 static void release_result(qkv__joint_result *x)
 {
-    qkv_matrix_free(&x->rows);
-    qkv_translations_free(&x->translations);
+    qkv_free(x->rows);
+    qkv_free(x->translations);
     qkv__release(x, sizeof *x);
 }
 
@@ -59,12 +59,13 @@ static void hand_out(qkv__part *parts, qkv__joint_result *x, qkv_status status)
 
 /* The texts of all parts are `texts`. False where each part must be run alone to know which one an error, or a text that was
  * cut, belongs to. */
-static bool run_texts(qkv__part *parts, const qkv_texts *texts)
+static bool run_texts(qkv__part *parts, const qkv__joint_texts *texts)
 {
     qkv__joint_result *x = qkv__alloc_zero(sizeof *x);
     const qkv_model *m = parts->request->served->model;
-    qkv_status status = x ? parts->run(m, texts, parts, step_parts, parts, x) : QKV_MEMORY;
-    bool is_known = !parts->next || (!status && !x->rows.cut);
+    const qkv_hooks hooks = { .data = parts, .cancel = cancel_parts };
+    qkv_status status = x ? parts->run(m, texts, parts, &hooks, x) : QKV_MEMORY;
+    bool is_known = !parts->next || (!status && !x->truncated);
     if (x && (status || !is_known)) release_result(x), x = NULL;
     if (is_known) hand_out(parts, x, status);
     return is_known;
@@ -72,11 +73,10 @@ static bool run_texts(qkv__part *parts, const qkv_texts *texts)
 
 static bool run_together(qkv__part *parts)
 {
-    const char *texts[MOST_JOINED];
-    size_t lengths[MOST_JOINED];
+    qkv_str texts[MOST_JOINED];
     const int32_t *ids[MOST_JOINED];
     int64_t n_ids[MOST_JOINED];
-    qkv_texts all = { .texts = texts, .lengths = lengths };
+    qkv__joint_texts all = { .texts = texts };
     if (!parts->next) return run_texts(parts, &parts->texts);
     for (const qkv__part *p = parts; p; all.n += p->texts.n, p = p->next) {
         if (!p->texts.n) continue; /* a text may have no sentence */
@@ -88,7 +88,6 @@ static bool run_together(qkv__part *parts)
             continue;
         }
         memcpy(texts + all.n, p->texts.texts, sizeof *texts * (size_t)p->texts.n);
-        memcpy(lengths + all.n, p->texts.lengths, sizeof *lengths * (size_t)p->texts.n);
     }
     return run_texts(parts, &all);
 }
@@ -198,15 +197,15 @@ void qkv__part_free(qkv__joint *j, qkv__part *p)
 
 qkv_matrix qkv__part_rows(const qkv__part *p)
 {
-    qkv_matrix rows = p->result->rows;
+    qkv_matrix rows = *p->result->rows;
     rows.data += p->first * rows.width;
-    rows.n = p->texts.n;
+    rows.rows = p->texts.n;
     return rows;
 }
 
 qkv_translations qkv__part_translations(const qkv__part *p)
 {
-    qkv_translations t = p->result->translations;
+    qkv_translations t = *p->result->translations;
     t.status += p->first;
     t.source_ids += p->first;
     t.n_source += p->first;

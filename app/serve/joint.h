@@ -14,16 +14,25 @@ struct qkv__request;
 
 /* What came of the texts of one call; parts share it. */
 typedef struct qkv__joint_result {
-    qkv_matrix rows;
-    qkv_translations translations;
+    qkv_matrix *rows;
+    qkv_translations *translations;
+    int64_t truncated; /* texts of which a request is told that they were cut */
     int users;
 } qkv__joint_result;
+
+/* Texts, or where ids is not NULL their token ids. */
+typedef struct qkv__joint_texts {
+    const qkv_str *texts;
+    int64_t n;
+    const int32_t *const *ids;
+    const int64_t *n_ids;
+} qkv__joint_texts;
 
 struct qkv__part;
 
 /* Makes a result of texts. What the parts ask for is the same for all, and is `first`'s. */
-typedef qkv_status qkv__joint_run(const qkv_model *m, const qkv_texts *texts, const struct qkv__part *first,
-                                  qkv_each_step each_step, void *data, qkv__joint_result *out);
+typedef qkv_status qkv__joint_run(const qkv_model *m, const qkv__joint_texts *texts, const struct qkv__part *first,
+                                  const qkv_hooks *hooks, qkv__joint_result *out);
 
 /* The texts of one request, which live until qkv__join() is over. */
 typedef struct qkv__part {
@@ -31,7 +40,7 @@ typedef struct qkv__part {
     qkv__joint_run *run;
     int n_best;
     const char *source_lang, *target_lang; /* NULL: the model's */
-    qkv_texts texts;
+    qkv__joint_texts texts;
     bool is_large; /* a slice of a large request: it runs beside small ones */
     /* what came of them */
     qkv__joint_result *result;

@@ -65,11 +65,14 @@ typedef struct place {
     const qkv_likely *top;
 } place;
 
+/* Of the prompt, and behind it the new ones. */
+static int32_t id_at(const qkv_generated *g, int64_t i) { return i < g->n_prompt ? g->prompt_ids[i] : g->ids[i - g->n_prompt]; }
+
 static place place_of_token(const qkv_generated *g, int n_top, int64_t i)
 {
     int64_t k = i - g->n_prompt;
-    return (place){ .before = i ? g->prompt.ids[i - 1] : -1,
-                    .id = g->prompt.ids[i],
+    return (place){ .before = i ? id_at(g, i - 1) : -1,
+                    .id = id_at(g, i),
                     .log_p = k < 0 ? g->prompt_log_p[i] : g->log_p[k],
                     .top = !n_top  ? NULL
                            : k < 0 ? g->prompt_top + i * n_top

@@ -218,7 +218,8 @@ enum MHD_Result qkv__handle(void *server, struct MHD_Connection *c, const char *
                             const char *bytes, size_t *size, void **request);
 void qkv__completed(void *server, struct MHD_Connection *c, void **request, enum MHD_RequestTerminationCode how);
 
-/* For qkv_each_step, with the request as its data: FAILURE when the client has left, or the server cannot wait any longer. */
+/* For qkv_hooks and qkv_each_step, with the request as their data: 1 and FAILURE when the client has left, or the server cannot wait any longer. */
+int qkv__request_cancel(void *request);
 qkv_status qkv__request_step(void *request);
 
 /* Refuses r with a status and a sentence unless it was refused already. */

@@ -17,7 +17,7 @@ static qkv_status put_own_tokens(qkv__request *r, const qkv_tokenizer *t)
     qkv_status status = qkv__need_strings(r->body, "text", &given);
     if (given.is_array) qkv__put_raw(&r->answer, "{\"results\":[");
     for (int64_t i = 0; i < given.n && !status; i++) {
-        status = qkv_tokenizer_encode(t, given.texts[i], given.lengths[i], NULL, &ids);
+        status = qkv_tokenizer_encode(t, given.texts[i].data, given.texts[i].length, NULL, &ids);
         if (i) qkv__put_raw(&r->answer, ",");
         if (!status) qkv__put_token_list(&r->answer, t, &ids);
     }

@@ -150,9 +150,9 @@ typedef struct translated {
     bool is_array, is_html;
     int64_t n, first[QKV__TEXTS + 1];
     qkv__html html;
-    const char **html_texts;
-    size_t *html_lengths;
-    qkv_texts texts;
+    qkv_str *html_texts;
+    const qkv_str *texts; /* n_texts of them */
+    int64_t n_texts;
     qkv__passages passages;
     qkv_translations t; /* of the part */
     qkv_buffer joined, whole;
@@ -163,28 +163,26 @@ static qkv_status find_texts(const wanted *w, translated *x)
     x->is_array = w->texts.is_array;
     x->is_html = w->is_html;
     x->n = w->texts.n;
-    x->texts = (qkv_texts){ .texts = w->texts.texts, .lengths = w->texts.lengths, .n = w->texts.n };
+    x->texts = w->texts.texts;
+    x->n_texts = w->texts.n;
     qkv_status status = QKV_OK;
     for (int64_t i = 0; i < x->n && !status; i++) {
-        if (x->is_html) status = qkv__html_add(&x->html, w->texts.texts[i], w->texts.lengths[i], MOST_SENTENCES + i);
+        if (x->is_html) status = qkv__html_add(&x->html, w->texts.texts[i].data, w->texts.texts[i].length, MOST_SENTENCES + i);
         x->first[i + 1] = x->is_html ? x->html.n : i + 1;
     }
     if (status || !x->is_html) return status;
     x->html_texts = qkv__alloc((size_t)x->html.n * sizeof *x->html_texts);
-    x->html_lengths = qkv__alloc((size_t)x->html.n * sizeof *x->html_lengths);
-    if (!x->html_texts || !x->html_lengths) return QKV_MEMORY;
-    for (int64_t i = 0; i < x->html.n; i++) {
-        x->html_texts[i] = x->html.texts.data + x->html.pieces[i].text;
-        x->html_lengths[i] = x->html.pieces[i].text_length;
-    }
-    x->texts = (qkv_texts){ .texts = x->html_texts, .lengths = x->html_lengths, .n = x->html.n };
+    if (!x->html_texts) return QKV_MEMORY;
+    for (int64_t i = 0; i < x->html.n; i++)
+        x->html_texts[i] = (qkv_str){ x->html.texts.data + x->html.pieces[i].text, x->html.pieces[i].text_length };
+    x->texts = x->html_texts;
+    x->n_texts = x->html.n;
     return QKV_OK;
 }
 
 static void free_translated(translated *x)
 {
     qkv__release(x->html_texts, (size_t)x->html.n * sizeof *x->html_texts);
-    qkv__release(x->html_lengths, (size_t)x->html.n * sizeof *x->html_lengths);
     qkv__html_free(&x->html);
     qkv__passages_free(&x->passages);
     qkv_buffer_free(&x->joined);
@@ -194,8 +192,8 @@ static void free_translated(translated *x)
 /* Adds text i to x->whole, with the markup before it and the white space around it. */
 static qkv_status add_joined(translated *x, int64_t i, int k)
 {
-    const char *text = x->texts.texts[i];
-    const size_t length = x->texts.lengths[i];
+    const char *text = x->texts[i].data;
+    const size_t length = x->texts[i].length;
     const qkv_span inner = qkv__trim(text, length);
     const qkv__html_piece *piece = x->is_html ? &x->html.pieces[i] : NULL;
     qkv_status status = qkv__passages_join(&x->passages, i, &x->t, k, false, &x->joined);
@@ -286,16 +284,15 @@ static qkv_status check_text_lengths(const translated *x)
     return QKV_OK;
 }
 
-static qkv_status translate_texts(const qkv_model *m, const qkv_texts *texts, const qkv__part *first, qkv_each_step each_step,
-                                  void *data, qkv__joint_result *out)
+static qkv_status translate_texts(const qkv_model *m, const qkv__joint_texts *texts, const qkv__part *first,
+                                  const qkv_hooks *hooks, qkv__joint_result *out)
 {
     const qkv_translate_opts opts = { .size = sizeof opts,
                                       .n_best = first->n_best,
                                       .source_lang = first->source_lang,
                                       .target_lang = first->target_lang,
-                                      .each_step = each_step,
-                                      .each_step_data = data };
-    return qkv_translate(m, texts->texts, texts->lengths, texts->n, &opts, &out->translations);
+                                      .hooks = hooks };
+    return qkv_translate(m, texts->texts, texts->n, &opts, &out->translations);
 }
 
 qkv_status qkv__serve_translation(qkv__request *r)
@@ -307,14 +304,14 @@ qkv_status qkv__serve_translation(qkv__request *r)
     const qkv_translate_opts opts = {
         .size = sizeof opts, .split = w.split, .source_lang = w.codes[0], .target_lang = w.codes[1]
     };
-    if (!status) status = qkv__passages_cut(&x.passages, r->served->model, &x.texts, &opts, MOST_SENTENCES);
+    if (!status) status = qkv__passages_cut(&x.passages, r->served->model, x.texts, x.n_texts, &opts, MOST_SENTENCES);
     const qkv__passages *p = &x.passages;
     qkv__part part = { .request = r,
                        .run = translate_texts,
                        .n_best = (int)w.alternatives + 1,
                        .source_lang = w.codes[0],
                        .target_lang = w.codes[1],
-                       .texts = { .texts = p->passages, .lengths = p->lengths, .n = p->n } };
+                       .texts = { .texts = p->passages, .n = p->n } };
     if (!status) status = qkv__join(&r->served->joint, &part);
     if (!status) x.t = qkv__part_translations(&part);
     if (!status) status = check_text_lengths(&x);

@@ -9,30 +9,30 @@
 #include <stdlib.h>
 #include <string.h>
 
-static qkv_texts texts_of(const qkv__strings *s) { return (qkv_texts){ .texts = s->texts, .lengths = s->lengths, .n = s->n }; }
-
 /* ---- classes ---- */
 
 static void put_all_classes(qkv__json *j, const qkv_model *m, const qkv__strings *given, const qkv_matrix *rows)
 {
     qkv__put_raw(j, given->is_array ? "{\"results\":[" : "{");
-    for (int64_t i = 0; i < rows->n; i++) {
+    for (int64_t i = 0; i < rows->rows; i++) {
         if (given->is_array) qkv__put_raw(j, i ? ",{" : "{");
         qkv__put_classes(j, m, rows->data + i * rows->width, rows->width);
         if (given->is_array) qkv__put_raw(j, "}");
     }
     if (given->is_array) qkv__put_raw(j, "]");
     qkv__put_raw(j, ",\"cut\":");
-    qkv__put_whole(j, rows->cut);
+    qkv__put_whole(j, rows->truncated);
     qkv__put_raw(j, "}\n");
 }
 
-static qkv_status classify_texts(const qkv_model *m, const qkv_texts *texts, const qkv__part *first, qkv_each_step each_step,
-                                 void *data, qkv__joint_result *out)
+static qkv_status classify_texts(const qkv_model *m, const qkv__joint_texts *texts, const qkv__part *first,
+                                 const qkv_hooks *hooks, qkv__joint_result *out)
 {
-    const qkv_encoder_opts opts = { .each_step = each_step, .each_step_data = data };
+    const qkv_encoder_opts opts = { .hooks = hooks };
     (void)first;
-    return qkv_classify(m, texts, &opts, &out->rows);
+    qkv_status status = qkv_classify(m, texts->texts, texts->n, &opts, &out->rows);
+    if (!status) out->truncated = out->rows->truncated;
+    return status;
 }
 
 qkv_status qkv__serve_classes(qkv__request *r)
@@ -40,7 +40,7 @@ qkv_status qkv__serve_classes(qkv__request *r)
     qkv__strings given;
     qkv__part part = { .request = r, .run = classify_texts };
     qkv_status status = qkv__need_strings(r->body, "text", &given);
-    part.texts = texts_of(&given);
+    part.texts = (qkv__joint_texts){ .texts = given.texts, .n = given.n };
     if (!status) status = qkv__join(&r->served->joint, &part);
     const qkv_matrix rows = status ? (qkv_matrix){ 0 } : qkv__part_rows(&part);
     if (!status) put_all_classes(&r->answer, r->served->model, &given, &rows);
@@ -59,6 +59,7 @@ typedef struct embeddings {
     qkv__embed_limits limits;
     int64_t dimensions; /* of a vector that are wanted */
     int64_t tokens;     /* that were read */
+    float *vector;      /* (dimensions) */
     int32_t *ids;       /* of a slice's texts */
     size_t bytes;
     qkv_ids encoded;
@@ -103,8 +104,9 @@ static void put_vector(qkv__json *j, const float *x, int64_t n, bool is_base64)
 /* `first` is the number of the first of these rows in the answer. */
 static void put_vectors(qkv__json *j, const embeddings *e, const qkv_matrix *rows, int64_t first)
 {
-    for (int64_t i = 0; i < rows->n; i++) {
-        float *x = rows->data + i * rows->width;
+    for (int64_t i = 0; i < rows->rows; i++) {
+        float *x = e->vector;
+        memcpy(x, rows->data + i * rows->width, sizeof *x * (size_t)e->dimensions);
         if (e->dimensions < rows->width) qkv__normalize(x, e->dimensions);
         qkv__put_raw(j, first + i ? ",{\"object\":\"embedding\",\"index\":" : "{\"object\":\"embedding\",\"index\":");
         qkv__put_whole(j, first + i);
@@ -114,15 +116,13 @@ static void put_vectors(qkv__json *j, const embeddings *e, const qkv_matrix *row
     }
 }
 
-static qkv_status embed_texts(const qkv_model *m, const qkv_texts *texts, const qkv__part *first, qkv_each_step each_step,
-                              void *data, qkv__joint_result *out)
+static qkv_status embed_texts(const qkv_model *m, const qkv__joint_texts *texts, const qkv__part *first, const qkv_hooks *hooks,
+                              qkv__joint_result *out)
 {
-    const qkv_encoder_opts reading = { .each_step = each_step, .each_step_data = data };
-    const qkv_embed_opts opts = { .reading = &reading, .normalized = 1, .as_published = 1 };
+    const qkv_encoder_opts reading = { .ids = texts->ids, .n_ids = texts->n_ids, .hooks = hooks };
+    const qkv_embed_opts opts = { .reading = &reading, .normalize = 1 };
     (void)first;
-    qkv_status status = qkv_embed(m, texts, &opts, &out->rows);
-    out->rows.cut = 0; /* nobody is told */
-    return status;
+    return qkv_embed(m, NULL, texts->n, &opts, &out->rows);
 }
 
 /* Texts are tokenized here, so that the tokens that are read can be counted. */
@@ -170,6 +170,7 @@ qkv_status qkv__serve_embeddings(qkv__request *r)
 {
     embeddings e = { .tokens = 0 };
     qkv_status status = get_embeddings(r, &e);
+    if (!status && !(e.vector = qkv__alloc(sizeof *e.vector * (size_t)e.dimensions))) status = QKV_MEMORY;
     qkv__put_raw(&r->answer, "{\"object\":\"list\",\"data\":[");
     for (int64_t from = 0; from < e.inputs.n && !status; from += SLICE) {
         if (from && (status = qkv__work_yield(&r->server->connections, r->link)))
@@ -186,6 +187,7 @@ qkv_status qkv__serve_embeddings(qkv__request *r)
     qkv__put_raw(&r->answer, "}}\n");
     qkv__prompts_free(&e.inputs);
     qkv__release(e.ids, e.bytes);
+    if (e.vector) qkv__release(e.vector, sizeof *e.vector * (size_t)e.dimensions);
     qkv_ids_free(&e.encoded);
     return status;
 }

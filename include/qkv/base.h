@@ -118,9 +118,9 @@ typedef struct qkv_hooks {
  * Option structs start with their size and grow at their end; zero is the default of every member, and NULL options are all
  * zero where a function allows them. QKV_OPTS gives a struct with its size set, in C with members:
  *
- *   qkv_translate(m, texts, n, &QKV_OPTS(qkv_translate_opts, .beam = 8), &found)
+ *   qkv_translate(m, texts, n, &QKV_OPTS(qkv_translate_opts, .beam_size = 8), &found)
  *
- * In C++: qkv_translate_opts o = QKV_OPTS(qkv_translate_opts); o.beam = 8;
+ * In C++: qkv_translate_opts o = QKV_OPTS(qkv_translate_opts); o.beam_size = 8;
  * A size of 0 is that of 0.2.0. USAGE for an option that is set and that the library is too old to know, and for a size that
  * no struct has. */
 #ifdef __cplusplus

@@ -2,6 +2,7 @@
  *
  * A conversation is a list of messages as OpenAI's API has them, each an object with "role" ("system", "user", "assistant",
  * "tool") and "content"; other members are for the model's chat template, which writes it as the text that the model was
+ * trained to read.
  *
  * Threads: a chat is for one thread at a time; any number of them may share one model. */
 #ifndef QKV_CHAT_H
@@ -22,12 +23,9 @@ typedef struct qkv_chat_opts {
                                   "chat_template" in tokenizer_config.json */
     const char *template_file; /* or the file it is in */
     const char *tools;         /* JSON: an array of tools, for the template; none */
-    int64_t context;           /* tokens of the talk that are kept, the answer counted; as many as the model has positions for,
+    int64_t max_context;       /* tokens of the talk that are kept, the answer counted; as many as the model has positions for,
                                   at most 8192 */
     int64_t now;               /* seconds since 1970, for templates that write a date; the clock's */
-    int (*is_stopped)(void *data); /* asked before every step of an answer: not 0 ends it, and what was said stays said; NULL:
-                                      nothing does */
-    void *is_stopped_data;
 } qkv_chat_opts;
 
 /* A chat with a decoder alone, without messages; the model must outlive it. NULL on error: USAGE for another model, tools that
@@ -37,49 +35,52 @@ QKV_API qkv_chat *qkv_chat_new(const qkv_model *m, const qkv_chat_opts *opts);
 QKV_API void qkv_chat_free(qkv_chat *c);
 
 /* Adds a message. USAGE for NULL, FORMAT for text that is not UTF-8, MEMORY: then nothing was added. */
-QKV_API qkv_status qkv_chat_add(qkv_chat *c, const char *role, const char *text, size_t length);
+QKV_API qkv_status qkv_chat_add(qkv_chat *c, const char *role, qkv_str content);
 
-/* The system's message, before all others: another one, or with no length none. The same errors. */
-QKV_API qkv_status qkv_chat_set_system(qkv_chat *c, const char *text, size_t length);
+/* Removes the last message; nothing where there is none. */
+QKV_API void qkv_chat_remove_last(qkv_chat *c);
+
+/* The system's message, before all others: another one, or of an empty text none. The errors of qkv_chat_add(). */
+QKV_API qkv_status qkv_chat_set_system(qkv_chat *c, qkv_str content);
 
 /* Another conversation instead of this one: JSON, an array of messages, or an object with "messages" and maybe "tools"; any
  * other text is a message of the user. FORMAT for JSON that is damaged, USAGE for messages that are none, MEMORY: then the
  * conversation is as it was. */
-QKV_API qkv_status qkv_chat_from_json(qkv_chat *c, const char *text, size_t length);
+QKV_API qkv_status qkv_chat_from_json(qkv_chat *c, qkv_str json);
+
+/* The conversation, as qkv_chat_from_json() takes it: an array of messages, one a line. USAGE for NULL, MEMORY. */
+QKV_API qkv_status qkv_chat_to_json(const qkv_chat *c, qkv_text **out);
 
 /* Forgets all messages but the system's. */
 QKV_API void qkv_chat_clear(qkv_chat *c);
 
-QKV_API int64_t qkv_chat_messages(const qkv_chat *c); /* how many there are, the system's counted; 0 for NULL */
-
-/* The conversation, as qkv_chat_from_json() takes it: an array of messages, one a line; to *out, which is yours. USAGE, MEMORY. */
-QKV_API qkv_status qkv_chat_to_json(const qkv_chat *c, qkv_buffer *out);
-
 /* What the model would read now, as its template writes it. The errors of a chat template. */
-QKV_API qkv_status qkv_chat_prompt(const qkv_chat *c, qkv_buffer *out);
+QKV_API qkv_status qkv_chat_prompt(const qkv_chat *c, qkv_text **out);
 
-/* What a turn took. */
-typedef struct qkv_chat_turn {
-    int64_t tokens;  /* of the talk up to the answer */
-    int64_t read;    /* of these, how many had to be read: the others had been */
-    int64_t dropped; /* messages that were forgotten, as the talk no longer fitted: the oldest, but never the system's */
-    int64_t context; /* tokens that fit */
-    int is_stopped;  /* is_stopped() ended the answer */
-    void *reserved[4];
-} qkv_chat_turn;
+/* The same for another conversation: a JSON array of messages, and one of tools, or an empty text for those of the chat. Several
+ * threads may call it on one chat that no other call changes. USAGE for NULL and messages that are none, FORMAT for JSON that is
+ * damaged; the errors of a chat template; MEMORY. */
+QKV_API qkv_status qkv_chat_render(const qkv_chat *c, qkv_str messages_json, qkv_str tools_json, qkv_text **out);
 
-/* The model answers: the answer goes to *out, piece by piece to each() (may be NULL), and becomes a message. *turn may be NULL.
- * opts as for qkv_generate(), NULL: all zero; prompt_ids, start, end, ends, no_start, special_tokens, score_prompt and no_new
- * of it are not looked at, and max_tokens of 0 means what fits. An answer ends at any token that ends a text for the model, and
- * at its eos_token. Where the talk and a quarter of the context (less, if fewer tokens may come) do not fit, the oldest
+/* The id that ends an answer beside those that end a text for the model: its eos_token. -1: it has none; and for NULL. */
+QKV_API int32_t qkv_chat_end(const qkv_chat *c);
+
+/* What an answer took. */
+typedef struct qkv_chat_usage {
+    size_t size;
+    int64_t prompt_tokens;    /* of the talk up to the answer */
+    int64_t evaluated_tokens; /* of these, how many had to be read: the others had been */
+    int64_t dropped_messages; /* that were forgotten, as the talk no longer fitted: the oldest, but never the system's */
+    int64_t max_context;      /* tokens that fit */
+} qkv_chat_usage;
+
+/* The model answers: the answer becomes a message, also when hooks of opts cancel it. *usage may be NULL.
+ * opts as for qkv_generate(), NULL: all zero; prompt_ids, start, end, ends, no_special, parse_special, score_prompt and
+ * no_new_tokens of it are not looked at, and max_tokens of 0 means what fits. An answer ends at any token that ends a text for the
+ * model, and at its eos_token. Where the talk and a quarter of the context (less, if fewer tokens may come) do not fit, the oldest
  * messages are dropped, up to the next one of the user. LIMIT when the last message alone does not fit; else the errors of
  * qkv_generate() and of the template: then messages are as they were, but for those dropped. */
-QKV_API qkv_status qkv_chat_reply(qkv_chat *c, const qkv_generate_opts *opts, qkv_generate_each each, void *data,
-                                  qkv_generated *out, qkv_chat_turn *turn);
-
-/* A message of the user, and the answer to it. On an error the message is not part of the conversation. */
-QKV_API qkv_status qkv_chat_say(qkv_chat *c, const char *text, size_t length, const qkv_generate_opts *opts,
-                                qkv_generate_each each, void *data, qkv_generated *out, qkv_chat_turn *turn);
+QKV_API qkv_status qkv_chat_reply(qkv_chat *c, const qkv_generate_opts *opts, qkv_generated **out, qkv_chat_usage *usage);
 
 #ifdef __cplusplus
 }

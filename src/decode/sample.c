@@ -27,8 +27,9 @@ qkv_status qkv__sampling_resolve_options(qkv_generate_opts *o)
     if (!isfinite(o->presence_penalty) || !isfinite(o->frequency_penalty))
         return qkv__fail(QKV_USAGE, "generate: a presence_penalty of %g and a frequency_penalty of %g: both must be finite",
                          (double)o->presence_penalty, (double)o->frequency_penalty);
-    if (o->top_k < 0 || o->no_repeat < 0)
-        return qkv__fail(QKV_USAGE, "generate: top_k %d and no_repeat %d: neither may be negative", o->top_k, o->no_repeat);
+    if (o->top_k < 0 || o->no_repeat_ngram < 0)
+        return qkv__fail(QKV_USAGE, "generate: top_k %d and no_repeat_ngram %d: neither may be negative", o->top_k,
+                         o->no_repeat_ngram);
     return QKV_OK;
 }
 
@@ -85,7 +86,7 @@ static void score(qkv__sampler *s, const float *logits, qkv__history h)
 /* An id may not follow a run where it has followed the same run before. */
 static void forbid_repeats(qkv__sampler *s, qkv__history h)
 {
-    int64_t before = s->o->no_repeat - 1;
+    int64_t before = s->o->no_repeat_ngram - 1;
     if (before < 0) return;
     for (int64_t i = 0; i + before < h.n; i++)
         if (!memcmp(h.ids + i, h.ids + h.n - before, sizeof *h.ids * (size_t)before)) s->scores[h.ids[i + before]] = -INFINITY;
@@ -254,7 +255,7 @@ static qkv_status check_logits(const float *logits, int64_t n)
 static bool takes_largest(const qkv_generate_opts *o)
 {
     return o->temperature == 0 && o->repetition_penalty == 1 && o->presence_penalty == 0 && o->frequency_penalty == 0 &&
-           !o->no_repeat;
+           !o->no_repeat_ngram;
 }
 
 static bool any_above(const float *logits, int64_t n, float top)

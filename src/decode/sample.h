@@ -3,7 +3,7 @@
  * In this order, each on what the one before has left:
  *   1. repetition penalty   z / penalty for z > 0, z * penalty else, of ids that the text has already
  *      presence, frequency  z - presence - n frequency, of ids that have come n > 0 times since the prompt
- *   2. ids that may not come: forbidden ones, and those that would complete a run of no_repeat ids a second time
+ *   2. ids that may not come: forbidden ones, and those that would complete a run of no_repeat_ngram ids a second time
  *   3. temperature 0        the largest z, of equal ones the smallest id: done
  *      temperature T        p = softmax(z / T)
  *   4. top-k                the k likeliest, of equally likely ones the smaller ids

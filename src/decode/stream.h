@@ -6,10 +6,12 @@
 
 #include <stdbool.h>
 
+typedef qkv_status (*qkv__stream_each)(void *data, const char *piece, size_t length);
+
 typedef struct qkv__stream {
     const char *const *stops; /* not empty, UTF-8; the one that is complete first ends the text, of two at once the longer */
     int n_stops;
-    qkv_generate_each each; /* may be NULL */
+    qkv__stream_each each; /* may be NULL */
     void *data;
     qkv_buffer *text; /* every piece given out, one after the other */
     qkv_buffer bytes; /* that are not yet a character */

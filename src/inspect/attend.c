@@ -131,13 +131,13 @@ static qkv_status read_source(job *j, qkv_str source)
 
 static qkv_status search(job *j)
 {
-    qkv_translations *found = &j->to->found;
-    const char *text = j->to->text.data;
-    const qkv_translate_opts opts = { .beam = j->o.beam_size,
+    const qkv_str text = { j->to->text.data, j->to->text.length };
+    const qkv_translate_opts opts = { .beam_size = j->o.beam_size,
                                       .length_penalty = j->o.length_penalty,
                                       .max_source = j->to->source.n };
-    qkv_status status = qkv_translate(j->m, &text, &j->to->text.length, 1, &opts, found);
+    qkv_status status = qkv_translate(j->m, &text, 1, &opts, &j->to->found);
     if (status) return status;
+    const qkv_translations *found = j->to->found;
     if (found->status[0]) return qkv__refuse_source(found, 0, "attend: the text");
     if (found->best->n_ids < 0) return qkv__fail(QKV_FAILURE, "attend: the search found no translation");
     j->to->shown.found = found->best;
@@ -253,7 +253,7 @@ static void release_capture(void *result)
     qkv__tokens_free(&x->target);
     qkv_buffer_free(&x->text);
     qkv_buffer_free(&x->more);
-    qkv_translations_free(&x->found);
+    qkv_free(x->found);
 }
 
 qkv_status qkv_attend(const qkv_model *m, qkv_str source, const qkv_attend_opts *opts, qkv_attention_capture **out)

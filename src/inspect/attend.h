@@ -51,7 +51,7 @@ typedef struct qkv__capture {
     qkv_session *session;        /* the weights */
     qkv__tokens source, target;
     qkv_buffer text, more;
-    qkv_translations found;
+    qkv_translations *found;
     const float **maps[QKV_ATTENTION_KINDS]; /* (layers): each (heads, tokens of the rows, tokens of the columns) */
 } qkv__capture;
 

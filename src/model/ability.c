@@ -4,6 +4,7 @@
 #include "../base/status.h"
 
 #include <qkv/task.h>
+#include <qkv/unstable/util.h>
 
 #include <stdio.h>
 

@@ -2,12 +2,10 @@
 #include <qkv/chat.h>
 #include <qkv/unstable/util.h>
 
-#include "../base/memory.h"
 #include "../base/options.h"
+#include "../base/result.h"
 #include "../base/size.h"
-#include "../base/status.h"
 #include "../model/special_tokens.h"
-#include "../base/buffer.h"
 #include "chat_format.h"
 #include "generate.h"
 #include "../model/model.h"
@@ -32,7 +30,7 @@ struct qkv_chat {
     /* What was read last, as text and as ids: an answer need not have the ids that its text has. */
     qkv_buffer known;
     qkv_ids known_ids;
-    qkv_buffer prompt;
+    qkv_text *prompt;
     qkv_ids ids, rest;
 };
 
@@ -75,19 +73,19 @@ static qkv_status begin_chat(qkv_chat *c, const qkv_model *m)
     if (!t || t->encoder_layers || !t->decoder_layers)
         return qkv__fail(QKV_USAGE, "chat: the model must be a language model: a decoder alone");
     if (!qkv_model_tokenizer(m, QKV_SIDE_TARGET)) return qkv__refuse_without_tokenizer(m, "chat");
-    if (c->o.context < 0) return qkv__fail(QKV_USAGE, "chat: a context of %lld tokens", (long long)c->o.context);
+    if (c->o.max_context < 0) return qkv__fail(QKV_USAGE, "chat: a context of %lld tokens", (long long)c->o.max_context);
     const int64_t positions = qkv__max_positions(t), said = qkv_model_get_info(m)->context;
     const int64_t most = positions && (!said || positions < said) ? positions : said;
-    if (most && c->o.context > most)
-        return qkv__fail(QKV_LIMIT, "chat: a context of %lld tokens: the model reads %lld", (long long)c->o.context,
+    if (most && c->o.max_context > most)
+        return qkv__fail(QKV_LIMIT, "chat: a context of %lld tokens: the model reads %lld", (long long)c->o.max_context,
                          (long long)most);
-    if (!c->o.context) c->o.context = most ? qkv__min(most, DEFAULT_CONTEXT) : DEFAULT_CONTEXT;
+    if (!c->o.max_context) c->o.max_context = most ? qkv__min(most, DEFAULT_CONTEXT) : DEFAULT_CONTEXT;
     c->model = m;
     qkv_status status = read_tools(c);
     if (!status) status = qkv__chat_format_read(m, c->o.chat_template, c->o.template_file, &c->format);
     c->o.chat_template = c->o.template_file = NULL;
     /* The talk as it is and as it was: dropping messages leaves another one. */
-    if (!status && !(c->batcher = qkv__batcher_new(m, 1, 2 * token_bytes(t) * (size_t)(c->o.context + PAGE))))
+    if (!status && !(c->batcher = qkv__batcher_new(m, 1, 2 * token_bytes(t) * (size_t)(c->o.max_context + PAGE))))
         status = QKV_MEMORY;
     return status;
 }
@@ -97,7 +95,7 @@ qkv_chat *qkv_chat_new(const qkv_model *m, const qkv_chat_opts *opts)
     if (!m) return qkv__fail(QKV_USAGE, "chat: a model is needed"), NULL;
     qkv_chat *c = qkv__alloc_zero(sizeof *c);
     if (!c) return NULL;
-    qkv_status status = QKV__READ_OPTIONS(&c->o, is_stopped_data, opts, "chat");
+    qkv_status status = QKV__READ_OPTIONS(&c->o, now, opts, "chat");
     if (!status) status = begin_chat(c, m);
     if (!status) return c;
     qkv_chat_free(c);
@@ -119,7 +117,7 @@ void qkv_chat_free(qkv_chat *c)
     qkv__release(c->messages, c->messages_bytes);
     qkv_buffer_free(&c->tools);
     qkv_buffer_free(&c->known);
-    qkv_buffer_free(&c->prompt);
+    qkv_free(c->prompt);
     qkv_ids_free(&c->known_ids);
     qkv_ids_free(&c->ids);
     qkv_ids_free(&c->rest);
@@ -151,39 +149,45 @@ static void remove_message(qkv_chat *c, size_t at)
     memmove(c->messages + at, c->messages + at + 1, (--c->n_messages - at) * sizeof *c->messages);
 }
 
-static qkv_status add_text(qkv_chat *c, size_t at, const char *role, const char *text, size_t length)
+static qkv_status add_text(qkv_chat *c, size_t at, const char *role, qkv_str text)
 {
     qkv__json_writer w = { .style = QKV__JSON_SPACED };
     qkv__json_open_object(&w, NULL);
     qkv__json_put_text(&w, "role", role);
-    qkv__json_put_string(&w, "content", length ? text : "", length);
+    qkv__json_put_string(&w, "content", text.length ? text.data : "", text.length);
     qkv__json_close(&w);
     return insert_message(c, at, role, &w);
 }
 
-static qkv_status check_text(const char *text, size_t length)
+static qkv_status check_text(qkv_str text)
 {
-    if (qkv_utf8_valid(text, length) == length) return QKV_OK;
-    return qkv__fail(QKV_FORMAT, "chat: the message is not UTF-8 at byte %zu", qkv_utf8_valid(text, length) + 1);
+    const size_t good = qkv_utf8_valid(text.data, text.length);
+    return good == text.length ? QKV_OK : qkv__fail(QKV_FORMAT, "chat: the message is not UTF-8 at byte %zu", good + 1);
 }
 
 /* 1 where there is a system's message. */
 static size_t first_message(const qkv_chat *c) { return c->n_messages && c->messages[0].is_system; }
 
-qkv_status qkv_chat_add(qkv_chat *c, const char *role, const char *text, size_t length)
+qkv_status qkv_chat_add(qkv_chat *c, const char *role, qkv_str content)
 {
-    if (!c || !role || (!text && length)) return qkv__fail(QKV_USAGE, "chat: a chat, a role and a text are needed");
-    qkv_status status = check_text(text, length);
-    return status ? status : add_text(c, c->n_messages, role, text, length);
+    if (!c || !role || (!content.data && content.length))
+        return qkv__fail(QKV_USAGE, "chat: a chat, a role and a text are needed");
+    qkv_status status = check_text(content);
+    return status ? status : add_text(c, c->n_messages, role, content);
 }
 
-qkv_status qkv_chat_set_system(qkv_chat *c, const char *text, size_t length)
+void qkv_chat_remove_last(qkv_chat *c)
 {
-    if (!c || (!text && length)) return qkv__fail(QKV_USAGE, "chat: a chat and a text are needed");
+    if (c && c->n_messages) remove_message(c, c->n_messages - 1);
+}
+
+qkv_status qkv_chat_set_system(qkv_chat *c, qkv_str content)
+{
+    if (!c || (!content.data && content.length)) return qkv__fail(QKV_USAGE, "chat: a chat and a text are needed");
     bool has_one = first_message(c);
-    qkv_status status = check_text(text, length);
-    if (!status && length) status = add_text(c, 0, "system", text, length);
-    if (!status && has_one) remove_message(c, length > 0);
+    qkv_status status = check_text(content);
+    if (!status && content.length) status = add_text(c, 0, "system", content);
+    if (!status && has_one) remove_message(c, content.length > 0);
     return status;
 }
 
@@ -191,8 +195,6 @@ void qkv_chat_clear(qkv_chat *c)
 {
     if (c) keep_messages(c, first_message(c));
 }
-
-int64_t qkv_chat_messages(const qkv_chat *c) { return c ? (int64_t)c->n_messages : 0; }
 
 /* ---- whole conversations ---- */
 
@@ -225,15 +227,15 @@ static qkv_status take_conversation(qkv_chat *c, const qkv__json_value *given)
     return status || !qkv__json_is_array(tools) ? status : set_tools(c, tools);
 }
 
-qkv_status qkv_chat_from_json(qkv_chat *c, const char *text, size_t length)
+qkv_status qkv_chat_from_json(qkv_chat *c, qkv_str json)
 {
-    if (!c || (!text && length)) return qkv__fail(QKV_USAGE, "chat: a chat and a conversation are needed");
-    if (!length || (*text != '[' && *text != '{')) {
-        qkv_status status = check_text(text, length);
+    if (!c || (!json.data && json.length)) return qkv__fail(QKV_USAGE, "chat: a chat and a conversation are needed");
+    if (!json.length || (*json.data != '[' && *json.data != '{')) {
+        qkv_status status = check_text(json);
         if (!status) qkv_chat_clear(c);
-        return status ? status : qkv_chat_add(c, "user", text, length);
+        return status ? status : qkv_chat_add(c, "user", json);
     }
-    const qkv__json_source source = { .name = "chat: the conversation", .text = text, .length = length };
+    const qkv__json_source source = { .name = "chat: the conversation", .text = json.data, .length = json.length };
     qkv__json_doc given;
     qkv_status status = qkv__json_parse(&source, &given);
     if (!status) status = take_conversation(c, given.top);
@@ -252,23 +254,66 @@ static qkv_status put_messages(const qkv_chat *c, const char *between, qkv_buffe
     return status ? status : qkv__buffer_put(out, "]", 1);
 }
 
-qkv_status qkv_chat_to_json(const qkv_chat *c, qkv_buffer *out)
+qkv_status qkv_chat_to_json(const qkv_chat *c, qkv_text **out)
 {
-    if (!c || !out) return qkv__fail(QKV_USAGE, "chat: a chat and a place are needed");
-    qkv_status status = put_messages(c, ",\n ", out);
-    return status ? status : qkv__buffer_put(out, "\n", 1);
+    qkv_buffer *text = qkv__text_begin(out);
+    if (!text) return qkv_error_status();
+    qkv_status status = c ? put_messages(c, ",\n ", text) : qkv__fail(QKV_USAGE, "chat: a chat is needed");
+    if (!status) status = qkv__buffer_put(text, "\n", 1);
+    return qkv__text_end(*out, status);
 }
 
-qkv_status qkv_chat_prompt(const qkv_chat *c, qkv_buffer *out)
+static const char *tools_of(const qkv_chat *c) { return c->tools.length ? c->tools.data : NULL; }
+
+qkv_status qkv_chat_prompt(const qkv_chat *c, qkv_text **out)
 {
-    qkv_buffer messages = { 0 };
-    if (!c || !out) return qkv__fail(QKV_USAGE, "chat: a chat and a place are needed");
-    qkv_status status = put_messages(c, ",", &messages);
-    if (!status)
-        status = qkv__chat_render(&c->format, messages.data, c->tools.length ? c->tools.data : NULL, true, c->o.now, out);
+    qkv_buffer messages = { 0 }, *text = qkv__text_begin(out);
+    if (!text) return qkv_error_status();
+    qkv_status status = c ? put_messages(c, ",", &messages) : qkv__fail(QKV_USAGE, "chat: a chat is needed");
+    if (!status) status = qkv__chat_render(&c->format, messages.data, tools_of(c), true, c->o.now, text);
     qkv_buffer_free(&messages);
+    return qkv__text_end(*out, status);
+}
+
+/* ---- conversations of others ---- */
+
+/* A JSON array, with the messages of a conversation in the form that templates expect. */
+static qkv_status settle_array(const char *what, qkv_str json, bool is_talk, qkv_buffer *out)
+{
+    qkv__json_writer w = { .style = QKV__JSON_SPACED };
+    qkv__json_doc given = { 0 };
+    qkv_status status = qkv__json_parse(&(qkv__json_source){ .name = what, .text = json.data, .length = json.length }, &given);
+    if (!status && !qkv__json_is_array(given.top)) status = qkv__fail(QKV_USAGE, "%s: it must be a JSON array", what);
+    if (!status && is_talk) {
+        qkv__json_open_array(&w, NULL);
+        for (size_t i = 0; i < qkv__json_size(given.top) && !status; i++)
+            status = qkv__chat_message_put(qkv__json_at(given.top, i), i + 1, &w);
+        qkv__json_close(&w);
+    } else if (!status && qkv__json_size(given.top)) qkv__json_put_value(&w, NULL, given.top); /* an empty one is as none */
+    if (!status) status = w.status;
+    qkv__json_free(&given);
+    *out = (qkv_buffer){ w.text, w.length, w.capacity };
     return status;
 }
+
+qkv_status qkv_chat_render(const qkv_chat *c, qkv_str messages_json, qkv_str tools_json, qkv_text **out)
+{
+    qkv_buffer messages = { 0 }, tools = { 0 }, *text = qkv__text_begin(out);
+    if (!text) return qkv_error_status();
+    qkv_status status = c && messages_json.data && (tools_json.data || !tools_json.length)
+                            ? QKV_OK
+                            : qkv__fail(QKV_USAGE, "chat: a chat and messages are needed");
+    if (!status) status = settle_array("chat: the messages", messages_json, true, &messages);
+    if (!status && tools_json.length) status = settle_array("chat: the tools", tools_json, false, &tools);
+    const char *known = tools.length ? tools.data : NULL;
+    if (!status && !tools_json.length) known = tools_of(c);
+    if (!status) status = qkv__chat_render(&c->format, messages.data, known, true, c->o.now, text);
+    qkv_buffer_free(&messages);
+    qkv_buffer_free(&tools);
+    return qkv__text_end(*out, status);
+}
+
+int32_t qkv_chat_end(const qkv_chat *c) { return c ? c->format.end : -1; }
 
 /* ---- ids ---- */
 
@@ -291,11 +336,11 @@ static qkv_status encode_text(const qkv_chat *c, const char *text, size_t length
 static qkv_status encode_chat_prompt(qkv_chat *c)
 {
     const size_t known = c->known.length;
-    const bool goes_on = known && c->prompt.length > known && !memcmp(c->prompt.data, c->known.data, known);
-    qkv_status status = goes_on ? encode_text(c, c->prompt.data + known, c->prompt.length - known, &c->rest) : QKV_OK;
+    const bool goes_on = known && c->prompt->length > known && !memcmp(c->prompt->data, c->known.data, known);
+    qkv_status status = goes_on ? encode_text(c, c->prompt->data + known, c->prompt->length - known, &c->rest) : QKV_OK;
     if (status) return status;
     if (!goes_on || !c->rest.n || !qkv_tokenizer_is_special(qkv_model_tokenizer(c->model, QKV_SIDE_TARGET), c->rest.ids[0]))
-        return encode_text(c, c->prompt.data, c->prompt.length, &c->ids);
+        return encode_text(c, c->prompt->data, c->prompt->length, &c->ids);
     c->ids.n = 0;
     status = append_ids(&c->ids, c->known_ids.ids, c->known_ids.n);
     return status ? status : append_ids(&c->ids, c->rest.ids, c->rest.n);
@@ -321,55 +366,27 @@ static int64_t drop_oldest(qkv_chat *c)
     return n;
 }
 
-static qkv_status fit_prompt(qkv_chat *c, int64_t wanted, qkv_chat_turn *turn)
+static qkv_status fit_prompt(qkv_chat *c, int64_t wanted, qkv_chat_usage *usage)
 {
-    const int64_t room = qkv__max(1, qkv__min(wanted ? wanted : c->o.context, c->o.context / 4));
+    const int64_t room = qkv__max(1, qkv__min(wanted ? wanted : c->o.max_context, c->o.max_context / 4));
     qkv_status status = write_prompt(c);
-    while (!status && (int64_t)c->ids.n + room > c->o.context && c->n_messages > first_message(c) + 1) {
-        turn->dropped += drop_oldest(c);
+    while (!status && (int64_t)c->ids.n + room > c->o.max_context && c->n_messages > first_message(c) + 1) {
+        usage->dropped_messages += drop_oldest(c);
         status = write_prompt(c);
     }
-    if (!status && (int64_t)c->ids.n >= c->o.context)
+    if (!status && (int64_t)c->ids.n >= c->o.max_context)
         status = qkv__fail(QKV_LIMIT, "chat: the message makes a prompt of %zu tokens, and the context has %lld", c->ids.n,
-                           (long long)c->o.context);
+                           (long long)c->o.max_context);
     return status;
 }
 
 /* ---- answers ---- */
 
-typedef struct answering {
-    qkv_chat *chat;
-    qkv_generate_opts o;
-    qkv_generate_each each;
-    void *data;
-    qkv_buffer said; /* so far: what is generated is lost when it is stopped */
-    bool is_stopped;
-} answering;
-
-static qkv_status note_piece(void *data, const char *piece, size_t length)
-{
-    answering *a = data;
-    qkv_status status = qkv__buffer_put(&a->said, piece, length);
-    return status || !a->each ? status : a->each(a->data, piece, length);
-}
-
-static qkv_status check_stop(void *data)
-{
-    answering *a = data;
-    const qkv_chat_opts *o = &a->chat->o;
-    if (o->is_stopped && o->is_stopped(o->is_stopped_data)) {
-        a->is_stopped = true;
-        return qkv__fail(QKV_FAILURE, "chat: the answer was stopped");
-    }
-    return a->o.each_step ? a->o.each_step(a->o.each_step_data) : QKV_OK;
-}
-
 /* The caller's options, and ours over them. */
-static qkv_generate_opts options_of_answer(answering *a)
+static qkv_generate_opts options_of_answer(const qkv_chat *c, const qkv_generate_opts *given)
 {
-    const qkv_chat *c = a->chat;
-    const int64_t left = c->o.context - (int64_t)c->ids.n;
-    qkv_generate_opts o = a->o;
+    const int64_t left = c->o.max_context - (int64_t)c->ids.n;
+    qkv_generate_opts o = *given;
     o.size = sizeof o; /* whichever release the caller's are of */
     o.max_tokens = o.max_tokens ? qkv__min(o.max_tokens, left) : left;
     o.start = o.end = 0;
@@ -377,62 +394,49 @@ static qkv_generate_opts options_of_answer(answering *a)
     o.n_prompt_ids = (int64_t)c->ids.n;
     o.ends = &c->format.end;
     o.n_ends = c->format.end >= 0;
-    o.score_prompt = o.no_new = o.special_tokens = 0;
-    o.no_start = 1;
-    o.each_step = check_stop;
-    o.each_step_data = a;
+    o.score_prompt = o.no_new_tokens = o.parse_special = 0;
+    o.no_special = 1;
     return o;
 }
 
 /* The talk as it was read, and the answer's own ids where it came to an end. */
-static qkv_status keep_read(qkv_chat *c, const qkv_generated *out, const qkv_buffer *said)
+static qkv_status keep_read(qkv_chat *c, const qkv_generated *answer)
 {
-    const bool is_whole = out->n && out->finish != QKV_FINISH_STOP;
+    const bool is_whole = answer->n && answer->finish != QKV_FINISH_STOP && answer->finish != QKV_FINISH_CANCELLED;
     qkv__buffer_clear(&c->known);
     c->known_ids.n = 0;
-    qkv_status status = qkv__buffer_put(&c->known, c->prompt.data, c->prompt.length);
-    if (!status && is_whole) status = qkv__buffer_put(&c->known, said->data, said->length);
+    qkv_status status = qkv__buffer_put(&c->known, c->prompt->data, c->prompt->length);
+    if (!status && is_whole) status = qkv__buffer_put(&c->known, answer->text.data, answer->text.length);
     if (!status) status = append_ids(&c->known_ids, c->ids.ids, c->ids.n);
-    if (!status && is_whole) status = append_ids(&c->known_ids, out->ids, (size_t)out->n);
+    if (!status && is_whole) status = append_ids(&c->known_ids, answer->ids, (size_t)answer->n);
     return status;
 }
 
-static qkv_status answer_prompt(answering *a, qkv_generated *out, qkv_chat_turn *turn)
+static qkv_status reply(qkv_chat *c, const qkv_generate_opts *given, qkv_generated **out, qkv_chat_usage *usage)
 {
-    qkv_chat *c = a->chat;
-    const qkv_generate_opts o = options_of_answer(a);
-    int64_t cached = 0;
-    turn->tokens = (int64_t)c->ids.n;
-    qkv_status status = qkv__generate(c->model, NULL, 0, &o, note_piece, a, c->batcher, &cached, out);
-    turn->read = turn->tokens - cached;
-    turn->is_stopped = a->is_stopped;
-    if (status && !a->is_stopped) return status;
-    if (a->is_stopped) status = qkv__buffer_put(&out->text, a->said.data, a->said.length);
-    if (!status) status = keep_read(c, out, &a->said);
-    return status ? status : qkv_chat_add(c, "assistant", a->said.data, a->said.length);
-}
-
-qkv_status qkv_chat_reply(qkv_chat *c, const qkv_generate_opts *opts, qkv_generate_each each, void *data, qkv_generated *out,
-                          qkv_chat_turn *turn)
-{
-    qkv_chat_turn unseen, *t = turn ? turn : &unseen;
-    if (!c || !out) return qkv__fail(QKV_USAGE, "chat: a chat and a place for the answer are needed");
-    answering a = { .chat = c, .each = each, .data = data };
-    *t = (qkv_chat_turn){ .context = c->o.context };
-    qkv_status status = QKV__READ_OPTIONS(&a.o, no_log_p, opts, "chat");
-    if (!status && !c->n_messages) status = qkv__fail(QKV_USAGE, "chat: there is no message to answer");
-    if (!status) status = fit_prompt(c, a.o.max_tokens, t);
-    if (!status) status = answer_prompt(&a, out, t);
-    qkv_buffer_free(&a.said);
-    return status;
-}
-
-qkv_status qkv_chat_say(qkv_chat *c, const char *text, size_t length, const qkv_generate_opts *opts, qkv_generate_each each,
-                        void *data, qkv_generated *out, qkv_chat_turn *turn)
-{
-    qkv_status status = qkv_chat_add(c, "user", text, length);
+    qkv_generate_opts o;
+    if (!c) return qkv__fail(QKV_USAGE, "chat: a chat is needed");
+    if (QKV__READ_OPTIONS(&o, hooks, given, "chat")) return QKV_USAGE;
+    usage->max_context = c->o.max_context;
+    if (!c->n_messages) return qkv__fail(QKV_USAGE, "chat: there is no message to answer");
+    qkv_status status = fit_prompt(c, o.max_tokens, usage);
     if (status) return status;
-    status = qkv_chat_reply(c, opts, each, data, out, turn);
-    if (status && c->n_messages) remove_message(c, c->n_messages - 1);
-    return status;
+    o = options_of_answer(c, &o);
+    usage->prompt_tokens = (int64_t)c->ids.n;
+    status = qkv__generate(c->model, (qkv_str){ NULL, 0 }, &o, c->batcher, out);
+    if (status) return status;
+    usage->evaluated_tokens = usage->prompt_tokens - (*out)->n_cached;
+    status = keep_read(c, *out);
+    return status ? status : qkv_chat_add(c, "assistant", (*out)->text);
+}
+
+qkv_status qkv_chat_reply(qkv_chat *c, const qkv_generate_opts *opts, qkv_generated **out, qkv_chat_usage *usage)
+{
+    qkv_chat_usage took = { 0 };
+    if (!out) return qkv__fail(QKV_USAGE, "chat: a place for the answer is needed");
+    qkv_status status = reply(c, opts, out, &took);
+    if (status) qkv__result_clear(*out);
+    if (!usage) return status;
+    qkv_status told = QKV__WRITE_OPTIONS(usage, max_context, &took, "chat");
+    return status ? status : told;
 }

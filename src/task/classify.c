@@ -15,9 +15,12 @@ static qkv_tensor *class_scores(const qkv_model *m, qkv_tensor *hidden, const qk
     return qkv__model_config(m)->classes > 1 ? qkv_softmax(logits) : logits;
 }
 
-qkv_status qkv_classify(const qkv_model *m, const qkv_texts *texts, const qkv_encoder_opts *opts, qkv_matrix *out)
+qkv_status qkv_classify(const qkv_model *m, const qkv_str *texts, int64_t n, const qkv_encoder_opts *opts, qkv_matrix **out)
 {
     const qkv_config *o = qkv__model_config(m);
-    if (!o || !o->classes || o->classes_of) return qkv__fail(QKV_USAGE, "classify: the model has no classifier");
-    return qkv__read_texts(m, texts, opts, class_scores, NULL, o->classes, out);
+    float *rows;
+    if (o && o->classes && !o->classes_of)
+        return qkv__read_texts(m, texts, n, opts, class_scores, NULL, o->classes, out, &rows);
+    if (out) qkv__result_clear(*out);
+    return qkv__fail(QKV_USAGE, "classify: the model has no classifier");
 }

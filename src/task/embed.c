@@ -97,24 +97,29 @@ static void resolve_embed_options(const qkv_model_info *info, qkv_embed_opts *o,
 {
     if (!qkv__info_is_published(info)) return;
     o->pooling = info->pooling;
-    if (info->normalise) o->normalized = 1;
+    if (info->normalise) o->normalize = 1;
     if (!reading->max_length && info->embed_length > 1) reading->max_length = info->embed_length - 1;
 }
 
-qkv_status qkv_embed(const qkv_model *m, const qkv_texts *texts, const qkv_embed_opts *opts, qkv_matrix *out)
+qkv_status qkv_embed(const qkv_model *m, const qkv_str *texts, int64_t n, const qkv_embed_opts *opts, qkv_matrix **out)
 {
     const qkv_config *t = qkv__model_config(m);
     qkv_embed_opts o;
     qkv_encoder_opts reading;
-    qkv_status status = QKV__READ_OPTIONS(&o, as_published, opts, "embed");
-    if (!status) status = QKV__READ_OPTIONS(&reading, each_step_data, o.reading, "embed");
-    if (status) return status;
-    if (!opts) o.as_published = 1;
-    if (o.as_published && t) resolve_embed_options(qkv_model_get_info(m), &o, &reading);
-    const qkv__sentence *s = m && o.as_published ? qkv__model_sentence(m) : NULL;
-    if (s && qkv__sentence_is_more(s)) status = qkv__read_shared_texts(m, texts, &reading, sentence_vectors, s, s->width, out);
-    else status = qkv__read_shared_texts(m, texts, &reading, pool, &o.pooling, t ? t->dim : 0, out);
-    for (int64_t i = 0; o.normalized && !status && i < out->n; i++) qkv__normalize(out->data + i * out->width, out->width);
+    float *rows = NULL;
+    qkv_status status = QKV__READ_OPTIONS(&o, normalize, opts, "embed");
+    if (!status) status = QKV__READ_OPTIONS(&reading, hooks, o.reading, "embed");
+    if (status) {
+        if (out) qkv__result_clear(*out);
+        return status;
+    }
+    reading.size = sizeof reading;
+    if (o.as == QKV_EMBED_AS_PUBLISHED && t) resolve_embed_options(qkv_model_get_info(m), &o, &reading);
+    const qkv__sentence *s = m && o.as == QKV_EMBED_AS_PUBLISHED ? qkv__model_sentence(m) : NULL;
+    if (s && qkv__sentence_is_more(s))
+        status = qkv__read_texts(m, texts, n, &reading, sentence_vectors, s, s->width, out, &rows);
+    else status = qkv__read_texts(m, texts, n, &reading, pool, &o.pooling, t ? t->dim : 0, out, &rows);
+    for (int64_t i = 0; o.normalize && !status && i < n; i++) qkv__normalize(rows + i * (*out)->width, (*out)->width);
     return status;
 }
 

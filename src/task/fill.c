@@ -5,10 +5,10 @@
 #include <qkv/session.h>
 #include <qkv/unstable/util.h>
 
-#include "../base/arena.h"
+#include "../base/options.h"
+#include "../base/result.h"
 #include "../base/size.h"
 #include "../tensor/tape.h"
-#include "../base/buffer.h"
 #include "../model/model.h"
 
 #include <math.h>
@@ -17,8 +17,7 @@
 
 enum { DEFAULT_BEST = 5 };
 
-struct qkv_filled_work {
-    qkv__arena arena;           /* all that results point to */
+typedef struct filled_work {
     qkv_buffer given;           /* the text, UTF-8 */
     qkv_buffer spelled;         /* the same with every mask as the tokenizer spells it */
     qkv_ids encoded;            /* of that */
@@ -26,9 +25,9 @@ struct qkv_filled_work {
     qkv_buffer shorter, longer; /* of the token before a mask, and of it with a token in the mask's place */
     qkv_buffer token, text;     /* results, before they are kept */
     qkv_span *places;           /* masks in the given text */
-    int64_t *tokens;            /* and their places among the encoded ids */
-    size_t places_bytes, tokens_bytes;
-};
+    size_t places_bytes;
+    int64_t *tokens; /* and their places among the encoded ids */
+} filled_work;
 
 typedef struct likely {
     float p;
@@ -40,14 +39,14 @@ typedef struct job {
     qkv__special_tokens f;
     int n_best;
     qkv_filled *out;
-    struct qkv_filled_work *work;
+    filled_work work;
 } job;
 
 /* ---- masks in a text ---- */
 
 static qkv_status add_place(job *j, size_t begin, size_t end)
 {
-    struct qkv_filled_work *w = j->work;
+    filled_work *w = &j->work;
     if (qkv__grow((void **)&w->places, &w->places_bytes, sizeof *w->places * ((size_t)j->out->masks + 1))) return QKV_MEMORY;
     w->places[j->out->masks++] = (qkv_span){ begin, end };
     return QKV_OK;
@@ -55,7 +54,7 @@ static qkv_status add_place(job *j, size_t begin, size_t end)
 
 static qkv_status spell_masks(job *j)
 {
-    struct qkv_filled_work *w = j->work;
+    filled_work *w = &j->work;
     const char *text = w->given.data, *spelling = qkv_tokenizer_token(j->f.source, j->f.ids.mask);
     size_t length = w->given.length;
     qkv__buffer_clear(&w->spelled);
@@ -72,9 +71,9 @@ static qkv_status spell_masks(job *j)
 
 static qkv_status find_masks(job *j)
 {
-    struct qkv_filled_work *w = j->work;
+    filled_work *w = &j->work;
     int64_t n = 0;
-    if (qkv__grow((void **)&w->tokens, &w->tokens_bytes, sizeof *w->tokens * (size_t)j->out->masks)) return QKV_MEMORY;
+    if (!(w->tokens = qkv__result_alloc(j->out, sizeof *w->tokens * (size_t)j->out->masks))) return QKV_MEMORY;
     for (size_t i = 0; i < w->encoded.n; i++) {
         if (w->encoded.ids[i] != j->f.ids.mask) continue;
         if (n < j->out->masks) w->tokens[n] = (int64_t)i;
@@ -85,10 +84,10 @@ static qkv_status find_masks(job *j)
                      (long long)n, (long long)j->out->masks);
 }
 
-static qkv_status read_masked_text(job *j, const char *text, size_t length)
+static qkv_status read_masked_text(job *j, qkv_str text)
 {
-    struct qkv_filled_work *w = j->work;
-    qkv_status status = qkv_utf8_repair(text, length, &w->given);
+    filled_work *w = &j->work;
+    qkv_status status = qkv_utf8_repair(text.data, text.length, &w->given);
     if (!status) status = spell_masks(j);
     const qkv_encode_opts opts = { .specials = 1 };
     if (!status) status = qkv_tokenizer_encode(j->f.source, w->spelled.data, w->spelled.length, &opts, &w->encoded);
@@ -107,7 +106,7 @@ static bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c ==
 /* What a token adds behind the one before it, which says whether it starts a word. */
 static qkv_status decode_filling(job *j, int64_t at, int32_t id)
 {
-    struct qkv_filled_work *w = j->work;
+    filled_work *w = &j->work;
     const qkv_tokenizer *t = j->f.source;
     int32_t both[] = { at ? w->encoded.ids[at - 1] : -1, id };
     size_t before = at && !qkv_tokenizer_is_special(t, both[0]), same = 0;
@@ -121,7 +120,7 @@ static qkv_status decode_filling(job *j, int64_t at, int32_t id)
 /* White space before a mask that is part of no token: a token that continues a word does not have it. */
 static size_t loose_space(const job *j, int64_t k)
 {
-    const struct qkv_filled_work *w = j->work;
+    const filled_work *w = &j->work;
     int64_t at = w->tokens[k];
     size_t end = w->places[k].begin, n = 0, most = 0;
     size_t begin = w->encoded.spans[at].begin;
@@ -131,18 +130,9 @@ static size_t loose_space(const job *j, int64_t k)
     return n;
 }
 
-static const char *keep_text(job *j, const char *text, size_t length)
-{
-    char *kept = qkv__arena_take(&j->work->arena, length + 1);
-    if (!kept) return NULL;
-    memcpy(kept, text, length);
-    kept[length] = '\0';
-    return kept;
-}
-
 static qkv_status fill_in(job *j, int64_t k, likely best, qkv_filling *out)
 {
-    struct qkv_filled_work *w = j->work;
+    filled_work *w = &j->work;
     qkv_span place = w->places[k];
     qkv_status status = decode_filling(j, w->tokens[k], best.id);
     if (status) return status;
@@ -155,10 +145,10 @@ static qkv_status fill_in(job *j, int64_t k, likely best, qkv_filling *out)
     if (!status) status = qkv__buffer_put(&w->text, token, length);
     if (!status) status = qkv__buffer_put(&w->text, w->given.data + place.end, w->given.length - place.end);
     if (status) return status;
-    *out = (qkv_filling){ .id = best.id, .p = (double)best.p, .length = w->text.length };
-    out->token = keep_text(j, token, length);
-    out->text = keep_text(j, w->text.data, w->text.length);
-    return out->token && out->text ? QKV_OK : QKV_MEMORY;
+    *out = (qkv_filling){ .id = best.id, .p = (double)best.p };
+    out->token = qkv__result_copy(j->out, token, length);
+    out->text = qkv__result_copy(j->out, w->text.data, w->text.length);
+    return out->token.data && out->text.data ? QKV_OK : QKV_MEMORY;
 }
 
 /* ---- the model ---- */
@@ -191,29 +181,30 @@ static const float *run_model(job *j, qkv_session *s, int32_t *rows)
 {
     const qkv__transformer *x = qkv__model_transformer(j->m);
     int64_t n = j->out->masks;
-    for (int64_t k = 0; k < n; k++) rows[k] = (int32_t)(j->work->tokens[k] + j->f.single.before.n);
-    if (qkv_session_encode(s, j->work->read.ids, 1, j->work->read.n, NULL)) return NULL;
-    qkv_tensor *places = qkv_reshape(qkv_session_encoded(s), 2, (int64_t[]){ j->work->read.n, -1 });
+    for (int64_t k = 0; k < n; k++) rows[k] = (int32_t)(j->work.tokens[k] + j->f.single.before.n);
+    if (qkv_session_encode(s, j->work.read.ids, 1, j->work.read.n, NULL)) return NULL;
+    qkv_tensor *places = qkv_reshape(qkv_session_encoded(s), 2, (int64_t[]){ j->work.read.n, -1 });
     return places ? qkv_tensor_data(qkv_softmax(qkv__transformer_logits(x, qkv_gather(places->tape, places, rows, 1, &n))))
                   : NULL;
 }
 
 static qkv_status fill_masks(job *j)
 {
-    qkv__arena *a = &j->work->arena;
     size_t size = (size_t)qkv_tokenizer_vocab_size(j->f.source), masks = (size_t)j->out->masks, bytes;
     if (!qkv__size_mul(masks, (size_t)j->n_best, &bytes) || !qkv__size_mul(bytes, sizeof(qkv_filling), &bytes))
         return qkv__fail(QKV_LIMIT, "fill: too many results");
-    qkv_filling *best = qkv__arena_take(a, bytes);
-    likely *all = qkv__arena_take(a, sizeof *all * size);
-    int32_t *rows = qkv__arena_take(a, sizeof *rows * masks);
-    if (!best || !all || !rows) return QKV_MEMORY;
+    qkv_filling *best = qkv__result_alloc(j->out, bytes);
+    qkv_span *places = qkv__result_alloc(j->out, sizeof *places * masks);
+    likely *all = qkv__result_alloc(j->out, sizeof *all * size);
+    int32_t *rows = qkv__result_alloc(j->out, sizeof *rows * masks);
+    if (!best || !places || !all || !rows) return QKV_MEMORY;
+    memcpy(places, j->work.places, sizeof *places * masks);
     qkv_session *s = qkv_session_new(j->m, NULL);
     const float *p = s ? run_model(j, s, rows) : NULL;
     qkv_status status = p ? choose_likeliest(j, p, j->f.t->vocabulary, all, best) : qkv_error_status();
     qkv_session_free(s);
     j->out->best = best;
-    j->out->places = j->work->places;
+    j->out->places = places;
     return status;
 }
 
@@ -233,35 +224,34 @@ static qkv_status resolve_fill(job *j)
     return QKV_OK;
 }
 
-qkv_status qkv_fill_mask(const qkv_model *m, const char *text, size_t length, int n_best, qkv_filled *out)
+static qkv_status fill_text(job *j, qkv_str text, const qkv_fill_opts *given)
 {
-    if (!m || !out || (!text && length) || n_best < 0)
-        return qkv__fail(QKV_USAGE, "fill: a model, a text, a number of results and a place for them are needed");
-    struct qkv_filled_work *work = out->work;
-    *out = (qkv_filled){ .work = work };
-    if (!work && !(work = out->work = qkv__alloc_zero(sizeof *work))) return QKV_MEMORY;
-    qkv__arena_reset(&work->arena);
-    job j = { .m = m, .n_best = n_best, .out = out, .work = work };
-    qkv_status status = resolve_fill(&j);
-    if (!status) status = read_masked_text(&j, text, length);
-    if (!status) status = fill_masks(&j);
-    if (status) *out = (qkv_filled){ .work = work };
-    return status;
+    qkv_fill_opts o;
+    qkv_status status = QKV__READ_OPTIONS(&o, hooks, given, "fill");
+    if (status) return status;
+    if (!j->m || (!text.data && text.length) || o.n_best < 0)
+        return qkv__fail(QKV_USAGE, "fill: a model, a text and a number of results are needed");
+    j->n_best = o.n_best;
+    status = qkv__cancelled(o.hooks, "fill");
+    if (!status) status = resolve_fill(j);
+    if (!status) status = read_masked_text(j, text);
+    return status ? status : fill_masks(j);
 }
 
-void qkv_filled_free(qkv_filled *f)
+qkv_status qkv_fill_mask(const qkv_model *m, qkv_str text, const qkv_fill_opts *opts, qkv_filled **out)
 {
-    if (!f) return;
-    struct qkv_filled_work *w = f->work;
-    if (w) {
-        qkv_buffer *texts[] = { &w->given, &w->spelled, &w->shorter, &w->longer, &w->token, &w->text };
-        for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) qkv_buffer_free(texts[i]);
-        qkv__arena_free(&w->arena);
-        qkv_ids_free(&w->encoded);
-        qkv__reader_free(&w->read);
-        qkv__release(w->places, w->places_bytes);
-        qkv__release(w->tokens, w->tokens_bytes);
-        qkv__release(w, sizeof *w);
-    }
-    *f = (qkv_filled){ 0 };
+    static const qkv__result_kind kind = { sizeof(qkv_filled), NULL };
+    if (!out) return qkv__fail(QKV_USAGE, "fill: a place for the results is needed");
+    job j = { .m = m, .out = qkv__result_begin(*out, &kind) };
+    if (!j.out) return qkv_error_status();
+    *out = j.out;
+    qkv_status status = fill_text(&j, text, opts);
+    if (status) qkv__result_clear(j.out);
+    filled_work *w = &j.work;
+    qkv_buffer *texts[] = { &w->given, &w->spelled, &w->shorter, &w->longer, &w->token, &w->text };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) qkv_buffer_free(texts[i]);
+    qkv_ids_free(&w->encoded);
+    qkv__reader_free(&w->read);
+    qkv__release(w->places, w->places_bytes);
+    return status;
 }

@@ -3,10 +3,9 @@
 
 #include <qkv/unstable/util.h>
 
-#include "../base/memory.h"
 #include "../base/options.h"
+#include "../base/result.h"
 #include "../base/size.h"
-#include "../base/buffer.h"
 #include "../model/special_tokens.h"
 #include "../decode/sample.h"
 #include "../decode/stream.h"
@@ -16,6 +15,17 @@
 #include <string.h>
 
 enum { MOST_TOKENS = 1 << 20, DEFAULT_TOKENS = 128, MOST_TOP = 32, PROMPT_BLOCK = 512 };
+
+/* Arrays that grow while the caller looks on. */
+typedef struct generated {
+    qkv_generated shown; /* first: what the caller sees */
+    qkv_buffer text;
+    qkv_ids prompt; /* its ids, and behind them the new ones */
+    int32_t *ids;
+    double *log_p, *prompt_log_p;
+    qkv_likely *top, *prompt_top;
+    size_t ids_bytes, log_p_bytes, top_bytes, prompt_top_bytes, prompt_log_p_bytes;
+} generated;
 
 typedef struct generation {
     const qkv__transformer *transformer;
@@ -27,7 +37,7 @@ typedef struct generation {
     int64_t vocabulary;
     qkv_generate_opts o;
     int64_t most; /* new tokens */
-    qkv_generated *out;
+    generated *out;
     qkv_session *session;
     qkv__batcher *batcher; /* reads instead of a session; NULL: none */
     qkv__batch_row *row;
@@ -36,6 +46,7 @@ typedef struct generation {
     qkv__sampler sampler;
     qkv__stream stream;
     qkv_buffer shorter, longer; /* of the token before, and of it with the new one */
+    bool is_cancelled;
 } generation;
 
 /* ---- options ---- */
@@ -63,7 +74,7 @@ static qkv_status find_ends(generation *g)
         return qkv__fail(QKV_USAGE, "generate: start %d and end %d: ids are 0..%lld, and -1 means none", o->start, o->end,
                          (long long)g->vocabulary - 1);
     if (!g->by_model && o->start >= 0) g->started = (qkv__id_run){ .ids = { o->start }, .n = 1 };
-    if (o->no_start) g->started.n = 0;
+    if (o->no_special) g->started.n = 0;
     return check_more_ends(g);
 }
 
@@ -84,7 +95,7 @@ static qkv_generate_opts options_of_files(const qkv_model_info *f)
     qkv_generate_opts o = { 0 };
     if (!f) return o;
     o.max_tokens = qkv__min(f->max_new, MOST_TOKENS);
-    o.no_repeat = f->no_repeat;
+    o.no_repeat_ngram = f->no_repeat;
     if (f->repetition_penalty > 0) o.repetition_penalty = f->repetition_penalty;
     o.top_k = f->top_k;
     if (f->top_p > 0 && f->top_p <= 1) o.top_p = f->top_p;
@@ -97,7 +108,7 @@ qkv_status qkv_sampling_defaults(const qkv_model *m, qkv_generate_opts *out)
 {
     if (!out) return qkv__fail(QKV_USAGE, "generate: a place for the options is needed");
     const qkv_generate_opts o = options_of_files(qkv_model_get_info(m));
-    return QKV__WRITE_OPTIONS(out, no_log_p, &o, "generate");
+    return QKV__WRITE_OPTIONS(out, hooks, &o, "generate");
 }
 
 static qkv_status resolve_generate_options(generation *g, const qkv_model *m)
@@ -136,14 +147,14 @@ static qkv_status find_room(generation *g, int64_t taken)
     if (context && !g->o.past_context) longest = qkv__min(longest, context);
     if (taken < 1) return qkv__fail(QKV_USAGE, "generate: an empty prompt needs a token " QKV_SPECIAL_START " to start with");
     const char *start = g->started.n ? qkv_tokenizer_token(g->tokenizer, g->started.ids[0]) : NULL;
-    if (taken + !g->o.no_new > longest)
+    if (taken + !g->o.no_new_tokens > longest)
         return qkv__fail(QKV_LIMIT, "generate: a prompt of %lld tokens%s%s%s leaves no room: %s %lld", (long long)taken,
                          start ? ", " : "", start ? start : "", start ? " counted," : "",
                          longest == positions ? "the model's positions end at"
                          : longest == context ? "the model's context is"
                                               : "a text ends at",
                          (long long)longest);
-    g->most = g->o.no_new ? 0 : qkv__min(g->o.max_tokens, longest - taken);
+    g->most = g->o.no_new_tokens ? 0 : qkv__min(g->o.max_tokens, longest - taken);
     return QKV_OK;
 }
 
@@ -163,34 +174,35 @@ static qkv_status take_prompt_ids(generation *g)
     return QKV_OK;
 }
 
-static qkv_status take_prompt_text(generation *g, const char *prompt, size_t length)
+static qkv_status take_prompt_text(generation *g, qkv_str prompt)
 {
     qkv_encode_opts o = QKV_OPTS(qkv_encode_opts);
-    o.specials = g->o.special_tokens;
-    return qkv_tokenizer_encode(g->tokenizer, prompt, length, &o, &g->out->prompt);
+    o.specials = g->o.parse_special;
+    return qkv_tokenizer_encode(g->tokenizer, prompt.data, prompt.length, &o, &g->out->prompt);
 }
 
 /* A prompt of ids, or with special tokens, may have its start itself. */
 static void find_start(generation *g)
 {
     const qkv_ids *p = &g->out->prompt;
-    const bool may_have = g->o.prompt_ids || g->o.special_tokens;
+    const bool may_have = g->o.prompt_ids || g->o.parse_special;
     if (may_have && p->n && g->started.n && p->ids[0] == g->started.ids[0]) g->started.n = 0;
 }
 
 /* The new ids go behind those of the prompt too: together they are the text so far. */
-static qkv_status encode_prompt(generation *g, const char *prompt, size_t length)
+static qkv_status encode_prompt(generation *g, qkv_str prompt)
 {
-    qkv_generated *out = g->out;
-    qkv_status status = g->o.prompt_ids ? take_prompt_ids(g) : take_prompt_text(g, prompt, length);
+    generated *out = g->out;
+    qkv_status status = g->o.prompt_ids ? take_prompt_ids(g) : take_prompt_text(g, prompt);
     if (status == QKV_FORMAT)
-        return qkv__fail(QKV_FORMAT, "generate: the prompt is not UTF-8 at byte %zu", qkv_utf8_valid(prompt, length) + 1);
+        return qkv__fail(QKV_FORMAT, "generate: the prompt is not UTF-8 at byte %zu",
+                         qkv_utf8_valid(prompt.data, prompt.length) + 1);
     if (status) return status;
     find_start(g);
-    out->n_prompt = (int64_t)out->prompt.n;
-    if (!out->n_prompt && !g->started.n && g->by_model && g->f.ids.start >= 0)
+    out->shown.n_prompt = (int64_t)out->prompt.n;
+    if (!out->shown.n_prompt && !g->started.n && g->by_model && g->f.ids.start >= 0)
         g->started = (qkv__id_run){ .ids = { g->f.ids.start }, .n = 1 }; /* something must be read before the first token */
-    if ((status = find_room(g, out->n_prompt + g->started.n))) return status;
+    if ((status = find_room(g, out->shown.n_prompt + g->started.n))) return status;
     size_t most = (size_t)g->most;
     if (qkv__grow((void **)&out->prompt.ids, &out->prompt.ids_bytes, (out->prompt.n + most) * sizeof *out->prompt.ids) ||
         qkv__grow((void **)&out->ids, &out->ids_bytes, most * sizeof *out->ids) ||
@@ -201,7 +213,8 @@ static qkv_status encode_prompt(generation *g, const char *prompt, size_t length
 
 static qkv_status read_tokens(generation *g, const int32_t *ids, int64_t n, qkv_logits logits)
 {
-    qkv_status status = g->o.each_step ? g->o.each_step(g->o.each_step_data) : QKV_OK;
+    qkv_status status = qkv__cancelled(g->o.hooks, "generate");
+    g->is_cancelled = status != QKV_OK;
     if (!status && g->row) {
         int64_t wanted = logits == QKV_LOGITS_ALL ? n : logits == QKV_LOGITS_LAST;
         return qkv__batch_read(g->batcher, g->row, ids, n, wanted, &g->logits);
@@ -221,7 +234,7 @@ static qkv_status make_top(const generation *g, qkv_likely **top, size_t *bytes,
 /* By what was read before it. */
 static qkv_status score_prompt_id(generation *g, int64_t i)
 {
-    qkv_generated *out = g->out;
+    generated *out = g->out;
     qkv_status status = make_top(g, &out->prompt_top, &out->prompt_top_bytes, i);
     if (!status) status = qkv__grow((void **)&out->prompt_log_p, &out->prompt_log_p_bytes, (size_t)(i + 1) * sizeof(double));
     if (status) return status;
@@ -239,16 +252,16 @@ static qkv_status begin_reading(generation *g, const qkv_model *m)
     static const qkv__id_run nothing;
     const bool scored = g->o.score_prompt;
     if (g->batcher)
-        return qkv__batch_open(g->batcher, scored ? &nothing : &g->started, g->out->prompt.ids, scored ? 0 : g->out->n_prompt,
-                               &g->n_read, &g->row);
+        return qkv__batch_open(g->batcher, scored ? &nothing : &g->started, g->out->prompt.ids,
+                               scored ? 0 : g->out->shown.n_prompt, &g->n_read, &g->row);
     g->session = qkv_session_new(m, NULL);
     return g->session ? qkv_session_start(g->session, 1) : qkv_error_status();
 }
 
-/* In blocks: between them each_step is asked, and a prompt that is scored needs the logits of one block at a time. */
+/* In blocks: between them hooks are asked, and a prompt that is scored needs the logits of one block at a time. */
 static qkv_status read_prompt(generation *g)
 {
-    const int64_t n = g->out->n_prompt;
+    const int64_t n = g->out->shown.n_prompt;
     const bool scored = g->o.score_prompt;
     qkv_status status = QKV_OK;
     if (g->n_read < g->started.n)
@@ -288,31 +301,32 @@ static bool ends_generation(const generation *g, int32_t id)
 
 static qkv_status tell_top(generation *g, int32_t id)
 {
-    qkv_generated *out = g->out;
+    generated *out = g->out;
     double log_p;
     if (!g->o.n_top) return QKV_OK;
-    qkv_status status = make_top(g, &out->top, &out->top_bytes, out->n);
+    qkv_status status = make_top(g, &out->top, &out->top_bytes, out->shown.n);
     if (status) return status;
-    return qkv__score_logits(g->logits, g->vocabulary, id, &log_p, out->top + out->n * g->o.n_top, g->o.n_top);
+    return qkv__score_logits(g->logits, g->vocabulary, id, &log_p, out->top + out->shown.n * g->o.n_top, g->o.n_top);
 }
 
-/* The next token. *done says whether it was the last one, and out->finish why. */
+/* The next token. *done says whether it was the last one, and out->shown.finish why. */
 static qkv_status add_token(generation *g, bool *done)
 {
-    qkv_generated *out = g->out;
+    generated *out = g->out;
     int32_t *all = out->prompt.ids, id;
-    int64_t n = out->n_prompt + out->n;
+    int64_t n = out->shown.n_prompt + out->shown.n;
     double log_p;
-    qkv_status status = qkv__sample(&g->sampler, g->logits, (qkv__history){ all, n, out->n }, (uint64_t)out->n, &id, &log_p);
+    qkv_status status = qkv__sample(&g->sampler, g->logits, (qkv__history){ all, n, out->shown.n }, (uint64_t)out->shown.n, &id,
+                                    &log_p);
     if (status) return status;
-    if ((*done = id < 0 || ends_generation(g, id))) return out->finish = QKV_FINISH_END, QKV_OK;
+    if ((*done = id < 0 || ends_generation(g, id))) return out->shown.finish = QKV_FINISH_END, QKV_OK;
     status = tell_top(g, id);
     if (status) return status;
-    all[n] = out->ids[out->n] = id;
-    out->log_p[out->n++] = log_p;
+    all[n] = out->ids[out->shown.n] = id;
+    out->log_p[out->shown.n++] = log_p;
     status = put_token_text(g, all + n, n == 0);
-    *done = g->stream.is_stopped || out->n == g->most;
-    out->finish = QKV_FINISH_LENGTH;
+    *done = g->stream.is_stopped || out->shown.n == g->most;
+    out->shown.finish = QKV_FINISH_LENGTH;
     return status || *done ? status : read_tokens(g, &id, 1, QKV_LOGITS_LAST);
 }
 
@@ -322,7 +336,7 @@ static qkv_status write_text(generation *g)
     qkv_status status = QKV_OK;
     while (!done && !status) status = add_token(g, &done);
     if (!status) status = qkv__stream_end(&g->stream);
-    if (g->stream.is_stopped) g->out->finish = QKV_FINISH_STOP;
+    if (g->stream.is_stopped) g->out->shown.finish = QKV_FINISH_STOP;
     return status;
 }
 
@@ -341,19 +355,22 @@ static void forbid(generation *g)
     for (int i = 0; i < g->o.n_ends; i++) g->sampler.forbidden[g->o.ends[i]] = false;
 }
 
-static qkv_status generate_text(generation *g, const qkv_model *m, const char *prompt, size_t length)
+static qkv_status generate_text(generation *g, const qkv_model *m, qkv_str prompt)
 {
     qkv_status status = resolve_generate_options(g, m);
-    if (!status) status = encode_prompt(g, prompt, length);
+    if (!status) status = encode_prompt(g, prompt);
     if (!status) status = qkv__sampler_start(&g->sampler, &g->o, g->vocabulary);
     if (status) return status;
     forbid(g);
     g->stream.stops = g->o.stops;
     g->stream.n_stops = g->o.n_stops;
-    g->out->finish = QKV_FINISH_LENGTH;
+    g->out->shown.finish = QKV_FINISH_LENGTH;
     status = begin_reading(g, m);
     if (!status) status = read_prompt(g);
-    return status || g->o.no_new ? status : write_text(g);
+    if (!status && !g->o.no_new_tokens) status = write_text(g);
+    if (!g->is_cancelled) return status;
+    g->out->shown.finish = QKV_FINISH_CANCELLED;
+    return QKV_OK;
 }
 
 static void release_generation(generation *g)
@@ -366,45 +383,58 @@ static void release_generation(generation *g)
     qkv_buffer_free(&g->longer);
 }
 
-static void empty(qkv_generated *out)
+static void show(generated *x)
 {
-    qkv__buffer_clear(&out->text);
-    out->n = out->n_prompt = 0;
+    x->shown.text = (qkv_str){ x->text.length ? x->text.data : "", x->text.length };
+    x->shown.ids = x->ids;
+    x->shown.log_p = x->log_p;
+    x->shown.prompt_ids = x->prompt.ids;
+    x->shown.top = x->top;
+    x->shown.prompt_top = x->prompt_top;
+    x->shown.prompt_log_p = x->prompt_log_p;
 }
 
-qkv_status qkv__generate(const qkv_model *m, const char *prompt, size_t length, const qkv_generate_opts *opts,
-                         qkv_generate_each each, void *data, qkv__batcher *batcher, int64_t *n_cached, qkv_generated *out)
+static qkv_status tell_piece(void *generation_, const char *piece, size_t length)
 {
-    *n_cached = 0;
-    if (!m || !out || (!prompt && length))
-        return qkv__fail(QKV_USAGE, "generate: a model, a prompt and a place for the result are needed");
-    empty(out);
-    generation g = { .out = out, .batcher = batcher, .stream = { .each = each, .data = data, .text = &out->text } };
-    qkv_status status = QKV__READ_OPTIONS(&g.o, no_log_p, opts, "generate");
-    if (!status) status = qkv__buffer_put(&out->text, "", 0); /* a text of nothing is a text too */
-    if (!status) status = generate_text(&g, m, prompt, length);
+    const generation *g = generation_;
+    if (!g->o.on_text) return QKV_OK;
+    show(g->out);
+    return g->o.on_text(g->o.on_text_data, &g->out->shown, (qkv_str){ piece, length });
+}
+
+static void release_generated(void *result)
+{
+    generated *x = result;
+    qkv_buffer_free(&x->text);
+    qkv_ids_free(&x->prompt);
+    qkv__release(x->ids, x->ids_bytes);
+    qkv__release(x->log_p, x->log_p_bytes);
+    qkv__release(x->top, x->top_bytes);
+    qkv__release(x->prompt_top, x->prompt_top_bytes);
+    qkv__release(x->prompt_log_p, x->prompt_log_p_bytes);
+}
+
+qkv_status qkv__generate(const qkv_model *m, qkv_str prompt, const qkv_generate_opts *opts, qkv__batcher *batcher,
+                         qkv_generated **out)
+{
+    static const qkv__result_kind kind = { sizeof(generated), release_generated };
+    if (!out) return qkv__fail(QKV_USAGE, "generate: a place for the result is needed");
+    generation g = { .out = qkv__result_begin(*out, &kind), .batcher = batcher };
+    if (!g.out) return qkv_error_status();
+    *out = &g.out->shown;
+    g.stream = (qkv__stream){ .each = tell_piece, .data = &g, .text = &g.out->text };
+    qkv_status status = QKV__READ_OPTIONS(&g.o, hooks, opts, "generate");
+    if (!status && (!m || (!prompt.data && prompt.length)))
+        status = qkv__fail(QKV_USAGE, "generate: a model and a prompt are needed");
+    if (!status) status = generate_text(&g, m, prompt);
+    show(g.out);
+    g.out->shown.n_cached = qkv__max(0, g.n_read - g.started.n);
     release_generation(&g);
-    if (status) empty(out);
-    *n_cached = qkv__max(0, g.n_read - g.started.n);
+    if (status) qkv__result_clear(g.out);
     return status;
 }
 
-qkv_status qkv_generate(const qkv_model *m, const char *prompt, size_t length, const qkv_generate_opts *opts,
-                        qkv_generate_each each, void *data, qkv_generated *out)
+qkv_status qkv_generate(const qkv_model *m, qkv_str prompt, const qkv_generate_opts *opts, qkv_generated **out)
 {
-    int64_t n_cached;
-    return qkv__generate(m, prompt, length, opts, each, data, NULL, &n_cached, out);
-}
-
-void qkv_generated_free(qkv_generated *g)
-{
-    if (!g) return;
-    qkv_buffer_free(&g->text);
-    qkv__release(g->ids, g->ids_bytes);
-    qkv__release(g->log_p, g->log_p_bytes);
-    qkv__release(g->top, g->top_bytes);
-    qkv__release(g->prompt_top, g->prompt_top_bytes);
-    qkv__release(g->prompt_log_p, g->prompt_log_p_bytes);
-    qkv_ids_free(&g->prompt);
-    *g = (qkv_generated){ 0 };
+    return qkv__generate(m, prompt, opts, NULL, out);
 }

@@ -7,9 +7,8 @@
 #include "../decode/batcher.h"
 
 /* qkv_generate() that reads by a batcher of m's (NULL: in a session of its own), with the same result. Each call on a thread
- * of its own. *n_cached is how many tokens of the prompt need not be read, as others had read them. LIMIT when the batcher has
- * no row left. */
-qkv_status qkv__generate(const qkv_model *m, const char *prompt, size_t length, const qkv_generate_opts *opts,
-                         qkv_generate_each each, void *data, qkv__batcher *batcher, int64_t *n_cached, qkv_generated *out);
+ * of its own. LIMIT when the batcher has no row left. */
+qkv_status qkv__generate(const qkv_model *m, qkv_str prompt, const qkv_generate_opts *opts, qkv__batcher *batcher,
+                         qkv_generated **out);
 
 #endif

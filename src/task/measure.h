@@ -1,14 +1,22 @@
-/* measure.h: what the nats of a text are made of. */
+/* measure.h: the likelihood of a text whose windows others measure too. */
 #ifndef QKV_SRC_MEASURE_H
 #define QKV_SRC_MEASURE_H
 
 #include <qkv/task.h>
 
-#include "../dist/deal.h"
+#include <stdbool.h>
 
-/* qkv_log_likelihood() with the windows dealt out to the ranks: each has the nats of its own in the deal, and sum->nats is left
- * as it is. deal NULL: all of them are here, and in the sum. */
-qkv_status qkv__measure_shared(const qkv_model *m, const char *text, size_t length, int64_t context, int64_t stride,
-                               qkv__deal *deal, qkv_nll *sum);
+/* Which windows are measured here: take() is called for each, with the tokens that it reads, and then put() with its nats, 0
+ * for one that is not measured here. */
+typedef struct qkv__window_share {
+    qkv_status (*take)(void *data, int64_t tokens, bool *is_own);
+    void (*put)(void *data, double nats);
+    void *data;
+} qkv__window_share;
+
+/* qkv_log_likelihood(); with a share sum->nats stays as it is, and sum->tokens has those of all windows. share NULL: all windows
+ * are measured here. */
+qkv_status qkv__log_likelihood(const qkv_model *m, qkv_str text, const qkv_likelihood_opts *opts,
+                               const qkv__window_share *share, qkv_nll *sum);
 
 #endif

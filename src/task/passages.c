@@ -27,11 +27,8 @@ typedef struct cutting {
 static qkv_status add_passage(qkv__passages *p, const char *text, size_t length)
 {
     const size_t n = (size_t)p->n + 1;
-    qkv_status status = qkv__grow((void **)&p->passages, &p->bytes[0], n * sizeof *p->passages);
-    if (!status) status = qkv__grow((void **)&p->lengths, &p->bytes[1], n * sizeof *p->lengths);
-    if (status) return status;
-    p->passages[p->n] = text;
-    p->lengths[p->n++] = length;
+    if (qkv__grow((void **)&p->passages, &p->bytes[0], n * sizeof *p->passages)) return QKV_MEMORY;
+    p->passages[p->n++] = (qkv_str){ text, length };
     return QKV_OK;
 }
 
@@ -58,7 +55,7 @@ static qkv_status cut_sentences(cutting *c, const char *text, size_t length)
     for (qkv_span s = { 0, 0 }; !status && qkv_sentence_next(text, length, &s);) {
         if (c->split == QKV_SPLIT_PARTS) status = count_tokens(c, text + s.begin, s.end - s.begin, &more);
         bool joins = c->split == QKV_SPLIT_PARTS && p->n > first && tokens + 1 + more <= c->max_tokens;
-        if (joins) p->lengths[p->n - 1] = (size_t)(text + s.end - p->passages[p->n - 1]);
+        if (joins) p->passages[p->n - 1].length = (size_t)(text + s.end - p->passages[p->n - 1].data);
         else if (!status) status = add_passage(p, text + s.begin, s.end - s.begin);
         tokens = joins ? tokens + 1 + more : more;
     }
@@ -97,32 +94,31 @@ static qkv_status cut_text(cutting *c, const char *text, size_t length)
 /* The limits of a passage; the source prefix takes tokens too. */
 static qkv_status find_limits(cutting *c, const qkv_model *m, const qkv_translate_opts *o)
 {
-    qkv_translations none = { 0 };
+    qkv_translations *none = NULL;
     qkv_translate_opts whole = *o;
     whole.split = QKV_SPLIT_NONE;
-    qkv_status status = qkv_translate(m, NULL, NULL, 0, &whole, &none);
+    qkv_status status = qkv_translate(m, NULL, 0, &whole, &none);
     int64_t before = 0;
     c->tokenizer = qkv_model_tokenizer(m, QKV_SIDE_SOURCE);
     if (!status && o->source_prefix) status = count_tokens(c, o->source_prefix, strlen(o->source_prefix), &before);
-    c->max_tokens = qkv__max(1, none.max_source - before - (before > 0));
+    c->max_tokens = status ? 1 : qkv__max(1, none->max_source - before - (before > 0));
     c->max_sentences = qkv__max_sentences(qkv_model_get_info(m));
-    if (o->prefix && o->split == QKV_SPLIT_AUTO) c->max_sentences = c->max_tokens = INT64_MAX;
-    qkv_translations_free(&none);
+    if (o->target_prefix && o->split == QKV_SPLIT_AUTO) c->max_sentences = c->max_tokens = INT64_MAX;
+    qkv_free(none);
     return status;
 }
 
-qkv_status qkv__passages_cut(qkv__passages *p, const qkv_model *m, const qkv_texts *texts, const qkv_translate_opts *o,
+qkv_status qkv__passages_cut(qkv__passages *p, const qkv_model *m, const qkv_str *texts, int64_t n, const qkv_translate_opts *o,
                              int64_t most)
 {
     cutting c = { .p = p, .split = o->split };
-    p->texts = texts;
-    qkv_status status = qkv__grow((void **)&p->first, &p->bytes[2], (size_t)(texts->n + 1) * sizeof *p->first);
+    qkv_status status = qkv__grow((void **)&p->first, &p->bytes[1], (size_t)(n + 1) * sizeof *p->first);
     if (!status && o->split > QKV_SPLIT_SENTENCES) status = find_limits(&c, m, o);
-    for (int64_t i = 0; i < texts->n && !status; i++) {
+    for (int64_t i = 0; i < n && !status; i++) {
         p->first[i] = p->n;
-        status = cut_text(&c, texts->texts[i], texts->lengths[i]);
+        status = cut_text(&c, texts[i].data, texts[i].length);
     }
-    if (!status) p->first[texts->n] = p->n;
+    if (!status) p->first[n] = p->n;
     qkv_ids_free(&c.ids);
     qkv_buffer_free(&c.repaired);
     if (status || p->n <= most) return status;
@@ -133,8 +129,7 @@ qkv_status qkv__passages_cut(qkv__passages *p, const qkv_model *m, const qkv_tex
 void qkv__passages_free(qkv__passages *p)
 {
     qkv__release(p->passages, p->bytes[0]);
-    qkv__release(p->lengths, p->bytes[1]);
-    qkv__release(p->first, p->bytes[2]);
+    qkv__release(p->first, p->bytes[1]);
     *p = (qkv__passages){ 0 };
 }
 
@@ -201,7 +196,8 @@ static int32_t first_letter(const char *text, size_t length)
 /* By the letters on both sides. A side without letters, such as a number, follows the other one. */
 static bool joins_without_space(const qkv_buffer *before, const qkv_translation *next)
 {
-    int32_t last, left = last_letter(before->data, before->length, &last), right = first_letter(next->text, next->length);
+    int32_t last, left = last_letter(before->data, before->length, &last),
+                  right = first_letter(next->text.data, next->text.length);
     if (is_square(last)) return true;
     return is_unspaced(left < 0 ? right : left) && is_unspaced(right < 0 ? left : right);
 }
@@ -210,7 +206,7 @@ static qkv_status put_between(qkv_buffer *out, const char *gap, size_t length, c
 {
     bool ends_line = memchr(gap, '\n', length) || memchr(gap, '\r', length);
     if (ends_line && !in_line) return qkv__buffer_put(out, gap, length);
-    if (!out->length || !next->length || joins_without_space(out, next)) return QKV_OK;
+    if (!out->length || !next->text.length || joins_without_space(out, next)) return QKV_OK;
     bool is_kept = length && !ends_line && (unsigned char)*gap < 0x80;
     return is_kept ? qkv__buffer_put(out, gap, length) : qkv__buffer_put(out, " ", 1);
 }
@@ -223,11 +219,12 @@ qkv_status qkv__passages_join(const qkv__passages *p, int64_t i, const qkv_trans
     qkv_status status = qkv__buffer_put(out, "", 0);
     for (int64_t s = p->first[i]; s < p->first[i + 1] && !status; s++) {
         const qkv_translation *x = translation_of(t, s, k);
-        const qkv_span inner = qkv__trim(p->passages[s], p->lengths[s]);
-        const char *begin = p->passages[s] + inner.begin;
+        const qkv_str passage = p->passages[s];
+        const qkv_span inner = qkv__trim(passage.data, passage.length);
+        const char *begin = passage.data + inner.begin;
         if (at) status = put_between(out, at, (size_t)(begin - at), x, in_line);
-        if (!status) status = qkv__buffer_put(out, x->text, x->length);
-        at = p->passages[s] + inner.end;
+        if (!status) status = qkv__buffer_put(out, x->text.data, x->text.length);
+        at = passage.data + inner.end;
     }
     return status;
 }

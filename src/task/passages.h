@@ -6,13 +6,11 @@
 
 #include <stdbool.h>
 
-/* The parts of texts that are translated one by one. The texts must outlive them; their lengths must be there. Starts as zero. */
+/* The parts of texts that are translated one by one. The texts must outlive them. Starts as zero. */
 typedef struct qkv__passages {
-    const qkv_texts *texts;
-    const char **passages; /* n of them, side by side for a text */
-    size_t *lengths;
+    qkv_str *passages; /* n of them, side by side for a text */
     int64_t n, *first; /* text i has the passages first[i] .. first[i + 1] - 1 */
-    size_t bytes[3];   /* of the three arrays */
+    size_t bytes[2];   /* of the two arrays */
 } qkv__passages;
 
 /* Cuts texts as o->split says. This is the one rule of the command and the server.
@@ -20,9 +18,9 @@ typedef struct qkv__passages {
  *   SENTENCES  a sentence is one passage.
  *   PARTS      as many sentences as m reads at once, see max_source.
  *   AUTO       a line is one passage. It is cut into sentences if it has more of them than the lines that m was trained on
- *              (qkv_model_info.sentences), or more tokens than m reads at once. With o->prefix no line is cut.
+ *              (qkv_model_info.sentences), or more tokens than m reads at once. With o->target_prefix no line is cut.
  * USAGE for more than `most` passages, and for options that m does not have; MEMORY. Free *p in any case. */
-qkv_status qkv__passages_cut(qkv__passages *p, const qkv_model *m, const qkv_texts *texts, const qkv_translate_opts *o,
+qkv_status qkv__passages_cut(qkv__passages *p, const qkv_model *m, const qkv_str *texts, int64_t n, const qkv_translate_opts *o,
                              int64_t most);
 void qkv__passages_free(qkv__passages *p);
 

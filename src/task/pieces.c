@@ -60,34 +60,29 @@ static void take_space_along(qkv__pieces *p, size_t i)
     p->starts[i] = false;
 }
 
-static qkv_status keep_pieces(const qkv_tokenizer *t, const qkv_ids *ids, qkv__arena *a, qkv__pieces *out)
+static qkv_status keep_pieces(const qkv_tokenizer *t, const qkv_ids *ids, void *result, qkv__pieces *out)
 {
     bool is_first = true;
     out->n = (int64_t)ids->n;
-    out->spans = qkv__arena_take(a, sizeof *out->spans * ids->n);
-    out->starts = qkv__arena_take(a, sizeof *out->starts * ids->n);
+    out->spans = qkv__result_alloc(result, sizeof *out->spans * ids->n);
+    out->starts = qkv__result_alloc(result, sizeof *out->starts * ids->n);
     if (!out->spans || !out->starts) return QKV_MEMORY;
     for (size_t i = 0; i < ids->n; i++) {
-        qkv_span s = out->spans[i] = without_space(out->text, ids->spans[i]);
+        qkv_span s = out->spans[i] = without_space(out->text.data, ids->spans[i]);
         bool is_empty = s.begin >= s.end;
-        out->starts[i] = !is_empty && (is_first || begins_word(t, out->text, out->length, s.begin, ids->ids[i]));
+        out->starts[i] = !is_empty && (is_first || begins_word(t, out->text.data, out->text.length, s.begin, ids->ids[i]));
         is_first = is_first && is_empty;
         take_space_along(out, i);
     }
     return QKV_OK;
 }
 
-qkv_status qkv__read_pieces(const qkv_tokenizer *t, const char *text, size_t length, qkv__arena *a, qkv__reader *r,
-                            qkv__pieces *out)
+qkv_status qkv__read_pieces(const qkv_tokenizer *t, qkv_str text, void *result, qkv__reader *r, qkv__pieces *out)
 {
     *out = (qkv__pieces){ .begin = r->n };
-    qkv_status status = qkv_utf8_repair(text, length, &r->repaired);
-    char *copy = status ? NULL : qkv__arena_take(a, r->repaired.length + 1);
-    if (!copy) return QKV_MEMORY;
-    out->text = copy;
-    out->length = r->repaired.length;
-    if (out->length) memcpy(copy, r->repaired.data, out->length);
-    copy[out->length] = '\0';
-    status = qkv__reader_encode(r, t, copy, out->length);
-    return status ? status : keep_pieces(t, &r->encoded, a, out);
+    qkv_status status = qkv_utf8_repair(text.data, text.length, &r->repaired);
+    if (!status) out->text = qkv__result_copy(result, r->repaired.data, r->repaired.length);
+    if (!out->text.data) return QKV_MEMORY;
+    status = qkv__reader_encode(r, t, out->text.data, out->text.length);
+    return status ? status : keep_pieces(t, &r->encoded, result, out);
 }

@@ -2,24 +2,34 @@
 #include <qkv/task.h>
 
 #include "../base/options.h"
+#include "../base/result.h"
 #include "../model/special_tokens.h"
 
-qkv_status qkv_summarize(const qkv_model *m, const char *const *texts, const size_t *lengths, int64_t n,
-                         const qkv_translate_opts *opts, qkv_translations *out)
+static qkv_status take_options(const qkv_model *m, const qkv_translate_opts *opts, qkv_translate_opts *o)
 {
-    qkv_translate_opts o;
-    if (QKV__READ_OPTIONS(&o, each_step_data, opts, "summarize")) return QKV_USAGE;
+    if (QKV__READ_OPTIONS(o, hooks, opts, "summarize")) return QKV_USAGE;
+    o->size = sizeof *o;
     const qkv_model_info *info = qkv_model_get_info(m);
     if (!info) return qkv__fail(QKV_USAGE, "summarize: a model is needed");
     if (!(info->can & QKV_CAN_TRANSLATE)) return qkv__fail(QKV_USAGE, "summarize: the model needs an encoder and a decoder");
     if (!qkv_model_tokenizer(m, QKV_SIDE_SOURCE)) return qkv__refuse_without_tokenizer(m, "summarize");
     const qkv_summary_params *said = &info->summary;
-    if (!o.beam) o.beam = said->beam;
-    if (o.length_penalty == 0) o.length_penalty = said->length_penalty;
-    if (!o.max_length && said->max_length > 1) o.max_length = said->max_length - 1;
-    if (!o.min_length && said->min_length > 1) o.min_length = said->min_length - 1;
-    if (!o.no_repeat) o.no_repeat = said->no_repeat;
-    if (!o.source_prefix && *said->prefix) o.source_prefix = said->prefix;
-    if (!o.split) o.split = QKV_SPLIT_PARTS;
-    return qkv_translate(m, texts, lengths, n, &o, out);
+    if (!o->beam_size) o->beam_size = said->beam;
+    if (o->length_penalty == 0) o->length_penalty = said->length_penalty;
+    if (!o->max_length && said->max_length > 1) o->max_length = said->max_length - 1;
+    if (!o->min_length && said->min_length > 1) o->min_length = said->min_length - 1;
+    if (!o->no_repeat_ngram) o->no_repeat_ngram = said->no_repeat;
+    if (!o->source_prefix && *said->prefix) o->source_prefix = said->prefix;
+    if (!o->split) o->split = QKV_SPLIT_PARTS;
+    return QKV_OK;
+}
+
+qkv_status qkv_summarize(const qkv_model *m, const qkv_str *texts, int64_t n, const qkv_translate_opts *opts,
+                         qkv_translations **out)
+{
+    qkv_translate_opts o;
+    qkv_status status = take_options(m, opts, &o);
+    if (!status) return qkv_translate(m, texts, n, &o, out);
+    if (out) qkv__result_clear(*out);
+    return status;
 }

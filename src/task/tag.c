@@ -1,16 +1,19 @@
 /* tag.c: a label for each word of a text, and the entities that words with such labels are. */
 #include "pieces.h"
 
+#include <qkv/unstable/util.h>
+
 #include "../base/options.h"
 #include "../base/size.h"
-#include "../base/out.h"
 #include "../model/model.h"
 
+#include <stdio.h>
 #include <string.h>
 
-struct qkv_tagged_work {
-    qkv__arena arena; /* all that results point to */
-};
+/* What a text's result shows, to be written. */
+typedef struct tagged_lists {
+    qkv_tagged_span *words, *entities;
+} tagged_lists;
 
 typedef struct tagging {
     qkv__reading r;
@@ -18,7 +21,9 @@ typedef struct tagging {
     bool has_marks;  /* labels begin with B- or I-, and the like */
     qkv__pieces *pieces;
     qkv_tagged *out;
-    qkv__arena *arena;
+    qkv_tagged_text *texts; /* of it, to be written */
+    tagged_lists *lists;    /* (texts) */
+    const qkv_str *labels;  /* of the model: copies that are the result's */
 } tagging;
 
 /* ---- the model ---- */
@@ -38,24 +43,27 @@ static qkv_status add_tag_windows(tagging *t, int64_t i)
     do {
         qkv__window w = { .text = i, .begin = p->begin + at, .length = qkv__min(p->n - at, t->r.room), .second = t->r.all.n };
         status = qkv__reading_add(&t->r, w);
-        t->out->texts[i].windows++;
+        t->texts[i].windows++;
     } while (!status && at + t->r.room < p->n && (at += step));
     return status;
 }
 
 /* ---- words ---- */
 
-static void put_word(tagging *t, const qkv__pieces *p, int64_t k, const float *row, qkv_tagged_text *to)
+static void put_word(tagging *t, int64_t i, int64_t k, const float *row)
 {
+    const qkv__pieces *p = &t->pieces[i];
+    qkv_tagged_text *to = &t->texts[i];
+    qkv_tagged_span *words = t->lists[i].words;
     qkv_span span = p->spans[k];
     if (span.begin >= span.end) return;
     if (!p->starts[k]) {
-        to->words[to->n_words - 1].span.end = span.end;
+        words[to->n_words - 1].bytes.end = span.end;
         return;
     }
     int64_t label = qkv__likeliest_class(row, t->r.width);
-    to->words[to->n_words++] = (qkv_tagged_span){
-        .span = span, .class_id = label, .label = qkv_model_label(t->r.m, label), .score = (double)row[label]
+    words[to->n_words++] = (qkv_tagged_span){
+        .bytes = span, .label_id = label, .label = t->labels[label], .score = (double)row[label]
     };
 }
 
@@ -66,7 +74,7 @@ static void put_window(tagging *t, const qkv__window *w)
     int64_t at = w->begin - p->begin, half = t->overlap / 2, width = t->r.width;
     int64_t from = at ? at + half : 0, to = at + w->length < p->n ? at + t->r.room - t->overlap + half : p->n;
     const float *rows = t->r.results + w->result + t->r.f.single.before.n * width;
-    for (int64_t k = from; k < to; k++) put_word(t, p, k, rows + (k - at) * width, &t->out->texts[w->text]);
+    for (int64_t k = from; k < to; k++) put_word(t, w->text, k, rows + (k - at) * width);
 }
 
 /* ---- entities ---- */
@@ -88,17 +96,17 @@ static bool goes_on(const tagging *t, const char *before, const char *label)
 }
 
 /* The score of an entity is the mean of its words' scores. */
-static void join_words(const tagging *t, qkv_tagged_text *to)
+static void join_words(const tagging *t, qkv_tagged_text *to, qkv_tagged_span *entities)
 {
     for (int64_t i = 0, n = 0; i < to->n_words; i += n) {
         const qkv_tagged_span *words = to->words + i;
         double sum = words[0].score;
-        for (n = 1; i + n < to->n_words && goes_on(t, words[n - 1].label, words[n].label); n++) sum += words[n].score;
-        if (!strcmp(words[0].label, "O")) continue;
-        qkv_tagged_span *entity = &to->entities[to->n_entities++];
+        for (n = 1; i + n < to->n_words && goes_on(t, words[n - 1].label.data, words[n].label.data); n++) sum += words[n].score;
+        if (!strcmp(words[0].label.data, "O")) continue;
+        qkv_tagged_span *entity = &entities[to->n_entities++];
         *entity = words[0];
-        entity->label += mark_of(t, entity->label) ? 2 : 0;
-        entity->span.end = words[n - 1].span.end;
+        if (mark_of(t, entity->label.data)) entity->label.data += 2, entity->label.length -= 2;
+        entity->bytes.end = words[n - 1].bytes.end;
         entity->score = sum / (double)n;
     }
 }
@@ -109,27 +117,26 @@ static void count_characters(const char *text, qkv_tagged_span *spans, int64_t n
     size_t at = 0, count = 0;
     for (int64_t i = 0; i < n; i++) {
         qkv_tagged_span *s = &spans[i];
-        for (; at < s->span.begin; at++) count += ((unsigned char)text[at] & 0xC0) != 0x80;
+        for (; at < s->bytes.begin; at++) count += ((unsigned char)text[at] & 0xC0) != 0x80;
         s->characters.begin = count;
-        for (; at < s->span.end; at++) count += ((unsigned char)text[at] & 0xC0) != 0x80;
+        for (; at < s->bytes.end; at++) count += ((unsigned char)text[at] & 0xC0) != 0x80;
         s->characters.end = count;
     }
 }
 
 /* ---- the call ---- */
 
-static qkv_status read_text_to_tag(tagging *t, const qkv_texts *x, int64_t i)
+static qkv_status read_text_to_tag(tagging *t, const qkv_str *texts, int64_t i)
 {
     qkv__pieces *p = &t->pieces[i];
-    if (!x->texts[i]) return qkv__fail(QKV_USAGE, "text %lld is NULL", (long long)i);
-    size_t length = x->lengths ? x->lengths[i] : strlen(x->texts[i]);
-    qkv_status status = qkv__read_pieces(t->r.f.source, x->texts[i], length, t->arena, &t->r.all, p);
+    if (!texts[i].data && texts[i].length) return qkv__fail(QKV_USAGE, "text %lld is NULL", (long long)i);
+    qkv_status status = qkv__read_pieces(t->r.f.source, texts[i], t->out, &t->r.all, p);
     if (status) return status;
     size_t bytes = sizeof(qkv_tagged_span) * (size_t)p->n;
-    qkv_tagged_text *to = &t->out->texts[i];
-    *to = (qkv_tagged_text){ .text = p->text, .length = p->length };
-    to->words = qkv__arena_take(t->arena, bytes);
-    to->entities = qkv__arena_take(t->arena, bytes);
+    tagged_lists *to = &t->lists[i];
+    to->words = qkv__result_alloc(t->out, bytes);
+    to->entities = qkv__result_alloc(t->out, bytes);
+    t->texts[i] = (qkv_tagged_text){ .text = p->text, .words = to->words, .entities = to->entities };
     return to->words && to->entities ? add_tag_windows(t, i) : QKV_MEMORY;
 }
 
@@ -138,107 +145,69 @@ static void finish_tagging(tagging *t)
     qkv__reading_sort(&t->r);
     for (int64_t i = 0; i < t->r.n_windows; i++) put_window(t, &t->r.all_windows[i]);
     for (int64_t i = 0; i < t->out->n; i++) {
-        qkv_tagged_text *to = &t->out->texts[i];
-        join_words(t, to);
-        count_characters(to->text, to->words, to->n_words);
-        count_characters(to->text, to->entities, to->n_entities);
+        qkv_tagged_text *to = &t->texts[i];
+        join_words(t, to, t->lists[i].entities);
+        count_characters(to->text.data, t->lists[i].words, to->n_words);
+        count_characters(to->text.data, t->lists[i].entities, to->n_entities);
     }
+}
+
+/* Copies of the labels, so that a result outlives its model. */
+static qkv_status copy_labels(tagging *t)
+{
+    qkv_str *labels = qkv__result_alloc(t->out, sizeof *labels * (size_t)t->r.width);
+    t->labels = labels;
+    for (int64_t i = 0; labels && i < t->r.width; i++) {
+        char number[32];
+        const char *label = qkv_model_label(t->r.m, i);
+        if (!label) snprintf(number, sizeof number, "LABEL_%lld", (long long)i), label = number; /* as transformers has it */
+        if ((*label == 'B' || *label == 'I') && label[1] == '-') t->has_marks = true;
+        labels[i] = qkv__result_copy(t->out, label, strlen(label));
+        if (!labels[i].data) return QKV_MEMORY;
+    }
+    return labels ? QKV_OK : QKV_MEMORY;
 }
 
 static qkv_status start_tagging(tagging *t, const qkv_encoder_opts *opts)
 {
     qkv_encoder_opts own;
-    qkv_status status = QKV__READ_OPTIONS(&own, each_step_data, opts, "tag");
+    qkv_status status = QKV__READ_OPTIONS(&own, hooks, opts, "tag");
     if (!status) status = qkv_model_check_ability(t->r.m, QKV_CAN_TAG);
+    own.size = sizeof own;
     if (!status) status = qkv__reading_start(&t->r, &own);
     t->overlap = t->r.room / 4;
-    const char *label;
-    for (int64_t i = 0; (label = qkv_model_label(t->r.m, i)); i++)
-        if ((*label == 'B' || *label == 'I') && label[1] == '-') t->has_marks = true;
-    return status;
+    return status ? status : copy_labels(t);
 }
 
-static qkv_status tag_texts(tagging *t, const qkv_texts *texts, const qkv_encoder_opts *opts)
+static qkv_status tag_texts(tagging *t, const qkv_str *texts, int64_t n, const qkv_encoder_opts *opts)
 {
-    size_t n = (size_t)texts->n, bytes;
-    if (!qkv__size_mul(n, sizeof *t->pieces + sizeof *t->out->texts, &bytes))
+    size_t bytes;
+    if (!t->r.m || n < 0 || (n && !texts)) return qkv__fail(QKV_USAGE, "tag: a model and texts are needed");
+    if (!qkv__size_mul((size_t)n, sizeof *t->pieces + sizeof *t->texts + sizeof *t->lists, &bytes))
         return qkv__fail(QKV_LIMIT, "tag: too many texts");
+    t->r.width = qkv__model_config(t->r.m)->classes;
     qkv_status status = start_tagging(t, opts);
     if (status) return status;
-    t->pieces = qkv__arena_take(t->arena, sizeof *t->pieces * n);
-    t->out->texts = qkv__arena_take(t->arena, sizeof *t->out->texts * n);
-    t->out->n = texts->n;
-    if (!t->pieces || !t->out->texts) return QKV_MEMORY;
-    for (int64_t i = 0; i < texts->n && !status; i++) status = read_text_to_tag(t, texts, i);
-    if (!status && texts->n) status = qkv__reading_run(&t->r);
+    t->pieces = qkv__result_alloc(t->out, sizeof *t->pieces * (size_t)n);
+    t->texts = qkv__result_alloc(t->out, sizeof *t->texts * (size_t)n);
+    t->lists = qkv__result_alloc(t->out, sizeof *t->lists * (size_t)n);
+    if (!t->pieces || !t->texts || !t->lists) return QKV_MEMORY;
+    *t->out = (qkv_tagged){ n, t->texts };
+    for (int64_t i = 0; i < n && !status; i++) status = read_text_to_tag(t, texts, i);
+    if (!status && n) status = qkv__reading_run(&t->r);
     if (!status) finish_tagging(t);
     return status;
 }
 
-qkv_status qkv_tag(const qkv_model *m, const qkv_texts *texts, const qkv_encoder_opts *opts, qkv_tagged *out)
+qkv_status qkv_tag(const qkv_model *m, const qkv_str *texts, int64_t n, const qkv_encoder_opts *opts, qkv_tagged **out)
 {
-    if (!m || !texts || !out || texts->n < 0 || (texts->n && !texts->texts))
-        return qkv__fail(QKV_USAGE, "tag: a model, texts and a place for results are needed");
-    struct qkv_tagged_work *work = out->work;
-    *out = (qkv_tagged){ .work = work };
-    if (!work && !(work = out->work = qkv__alloc_zero(sizeof *work))) return QKV_MEMORY;
-    qkv__arena_reset(&work->arena);
-    tagging t = { .r = { .m = m, .head = label_scores, .is_of_tokens = true }, .out = out, .arena = &work->arena };
-    t.r.width = qkv__model_config(m)->classes;
-    qkv_status status = tag_texts(&t, texts, opts);
+    static const qkv__result_kind kind = { sizeof(qkv_tagged), NULL };
+    if (!out) return qkv__fail(QKV_USAGE, "tag: a place for the results is needed");
+    tagging t = { .r = { .m = m, .head = label_scores, .is_of_tokens = true }, .out = qkv__result_begin(*out, &kind) };
+    if (!t.out) return qkv_error_status();
+    *out = t.out;
+    qkv_status status = tag_texts(&t, texts, n, opts);
     qkv__reading_free(&t.r);
-    if (status) *out = (qkv_tagged){ .work = work };
+    if (status) qkv__result_clear(t.out);
     return status;
-}
-
-void qkv_tagged_free(qkv_tagged *t)
-{
-    if (!t) return;
-    if (t->work) {
-        qkv__arena_free(&t->work->arena);
-        qkv__release(t->work, sizeof *t->work);
-    }
-    *t = (qkv_tagged){ 0 };
-}
-
-/* ---- as text ---- */
-
-static void put_spans_json(qkv__out *out, const char *key, const qkv_tagged_text *t, const qkv_tagged_span *spans, int64_t n)
-{
-    qkv__out_printf(out, "\"%s\": [", key);
-    for (int64_t i = 0; i < n; i++) {
-        const qkv_tagged_span *s = &spans[i];
-        qkv__out_printf(out, "%s{\"label\": ", i ? ", " : "");
-        qkv__out_json(out, s->label, strlen(s->label));
-        qkv__out_printf(out, ", \"score\": %.9g, \"text\": ", s->score);
-        qkv__out_json(out, t->text + s->span.begin, s->span.end - s->span.begin);
-        qkv__out_printf(out, ", \"span\": [%zu, %zu], \"characters\": [%zu, %zu]}", s->span.begin, s->span.end,
-                        s->characters.begin, s->characters.end);
-    }
-    qkv__out_printf(out, "]");
-}
-
-static void put_span_lines(qkv__out *out, const qkv_tagged_text *t, const qkv_tagged_span *spans, int64_t n)
-{
-    for (int64_t i = 0; i < n; i++) {
-        qkv__out_printf(out, "%s\t%.4f\t", spans[i].label, spans[i].score);
-        qkv__out_bytes(out, t->text + spans[i].span.begin, spans[i].span.end - spans[i].span.begin);
-        qkv__out_printf(out, "\n");
-    }
-}
-
-qkv_status qkv_tagged_lines(const qkv_tagged *t, int64_t i, int words, int json, qkv_buffer *out)
-{
-    if (!t || !out || i < 0 || i >= t->n)
-        return qkv__fail(QKV_USAGE, "tagged: one of the texts and a place for its tags are needed");
-    const qkv_tagged_text *x = &t->texts[i];
-    qkv__out text = qkv__out_begin(out);
-    if (json) {
-        qkv__out_printf(&text, "{");
-        put_spans_json(&text, "entities", x, x->entities, x->n_entities);
-        if (words) qkv__out_printf(&text, ", ");
-        if (words) put_spans_json(&text, "words", x, x->words, x->n_words);
-        qkv__out_printf(&text, "}");
-    } else put_span_lines(&text, x, words ? x->words : x->entities, words ? x->n_words : x->n_entities);
-    return qkv__out_end(&text);
 }

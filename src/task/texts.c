@@ -41,7 +41,7 @@ static qkv_status add_windows(qkv__reading *r, int64_t text, const qkv__body *bo
     qkv__window w = { .text = text, .begin = body->begin, .second = body->second, .is_pair = is_pair };
     w.length = qkv__min(length, room);
     qkv_status status = qkv__reading_add(r, w);
-    r->cut += length > room || body->is_cut;
+    r->truncated += length > room || body->is_cut;
     for (int64_t at = room; r->windows && at < length && !status; at += room) {
         w.begin = body->begin + at;
         w.length = qkv__min(length - at, room);
@@ -70,14 +70,14 @@ static qkv_status read_ids(qkv__reading *r, const int32_t *ids, int64_t n, int64
     return status ? status : add_windows(r, i, &body, false);
 }
 
-static qkv_status read_one_text(qkv__reading *r, const qkv_texts *x, int64_t i)
+static qkv_status read_one_text(qkv__reading *r, const qkv__texts *x, int64_t i)
 {
     if (x->ids) return read_ids(r, x->ids[i], x->n_ids[i], i);
-    qkv__given given = { .text = x->texts[i], .pair = x->pairs ? x->pairs[i] : NULL };
+    const qkv_str text = x->texts[i], pair = x->pairs ? x->pairs[i] : (qkv_str){ NULL, 0 };
+    const qkv__given given = { text.data, pair.data, text.length, pair.length };
     qkv__body body;
-    if (!given.text) return qkv__fail(QKV_USAGE, "text %lld is NULL", (long long)i);
-    given.length = x->lengths ? x->lengths[i] : strlen(given.text);
-    if (given.pair) given.pair_length = x->pair_lengths ? x->pair_lengths[i] : strlen(given.pair);
+    if ((!text.data && text.length) || (!pair.data && pair.length))
+        return qkv__fail(QKV_USAGE, "text %lld is NULL", (long long)i);
     qkv_status status = qkv__reader_body(&r->all, &r->f, &given, r->windows ? 0 : r->room, &body);
     return status ? status : add_windows(r, i, &body, given.pair != NULL);
 }
@@ -94,7 +94,7 @@ typedef struct text_part {
 } text_part;
 
 typedef struct text_parts {
-    const qkv_texts *texts;
+    const qkv__texts *texts;
     text_part *list;
     int64_t n;
 } text_parts;
@@ -120,11 +120,11 @@ static qkv_status join_text_part(qkv__reading *r, const text_part *p)
         w.second += begin;
         status = qkv__reading_add(r, w);
     }
-    r->cut += p->r.cut;
+    r->truncated += p->r.truncated;
     return status;
 }
 
-static qkv_status read_all_texts(qkv__reading *r, const qkv_texts *texts)
+static qkv_status read_all_texts(qkv__reading *r, const qkv__texts *texts)
 {
     text_parts w = { .texts = texts, .n = qkv__min(4 * (int64_t)qkv_num_threads(), qkv__ceil_div(texts->n, PART_TEXTS)) };
     size_t bytes = sizeof *w.list * (size_t)w.n;
@@ -267,6 +267,8 @@ static qkv_status place_results(qkv__reading *r)
     return (r->results = qkv__alloc(r->results_bytes)) ? QKV_OK : QKV_MEMORY;
 }
 
+static qkv_status ask_to_cancel(void *reading) { return qkv__cancelled(((const qkv__reading *)reading)->hooks, "texts"); }
+
 qkv_status qkv__reading_run(qkv__reading *r)
 {
     size_t firsts = sizeof *r->first * ((size_t)r->n_windows + 1);
@@ -280,8 +282,8 @@ qkv_status qkv__reading_run(qkv__reading *r)
                                                    .start = start_texts,
                                                    .end = end_texts,
                                                    .run = run_batch,
-                                                   .each_step = r->each_step,
-                                                   .each_step_data = r->each_step_data });
+                                                   .each_step = ask_to_cancel,
+                                                   .each_step_data = r });
     }
     qkv__release(r->first, firsts);
     r->first = NULL;
@@ -301,15 +303,15 @@ void qkv__reading_free(qkv__reading *r)
 }
 
 /* The mean over a text's windows, which are added in the order of their lengths. */
-static void average_windows(qkv__reading *r, qkv_matrix *out)
+static void average_windows(qkv__reading *r, int64_t n, float *rows)
 {
     for (int64_t i = 0; i < r->n_windows; i++)
-        for (int64_t k = 0; k < r->width; k++) out->data[r->all_windows[i].text * r->width + k] += r->results[i * r->width + k];
+        for (int64_t k = 0; k < r->width; k++) rows[r->all_windows[i].text * r->width + k] += r->results[i * r->width + k];
     qkv__reading_sort(r);
-    for (int64_t i = 0, k = 0; i < out->n; i++) {
+    for (int64_t i = 0, k = 0; i < n; i++) {
         int64_t windows = 0;
         for (; k < r->n_windows && r->all_windows[k].text == i; k++) windows++;
-        for (int64_t j = 0; j < out->width && windows > 1; j++) out->data[i * out->width + j] /= (float)windows;
+        for (int64_t j = 0; j < r->width && windows > 1; j++) rows[i * r->width + j] /= (float)windows;
     }
 }
 
@@ -318,7 +320,7 @@ static void average_windows(qkv__reading *r, qkv_matrix *out)
 qkv_status qkv__reading_start(qkv__reading *r, const qkv_encoder_opts *given)
 {
     qkv_encoder_opts own, *opts = &own;
-    if (QKV__READ_OPTIONS(opts, each_step_data, given, "texts")) return QKV_USAGE;
+    if (QKV__READ_OPTIONS(opts, hooks, given, "texts")) return QKV_USAGE;
     const qkv_config *o = qkv__model_config(r->m);
     if (!o) return qkv__fail(QKV_USAGE, "texts: a model is needed");
     if (!o->encoder_layers) return qkv_model_check_ability(r->m, QKV_CAN_EMBED);
@@ -326,41 +328,47 @@ qkv_status qkv__reading_start(qkv__reading *r, const qkv_encoder_opts *given)
     if (!status) status = qkv__reader_room(&r->f, opts->max_length, &r->room);
     r->room = qkv__max(r->room, 1);
     r->windows = opts->windows;
-    r->each_step = opts->each_step;
-    r->each_step_data = opts->each_step_data;
+    r->hooks = opts->hooks;
     return status;
 }
 
-qkv_status qkv__read_texts(const qkv_model *m, const qkv_texts *texts, const qkv_encoder_opts *opts, qkv__head *head,
-                           const void *data, int64_t width, qkv_matrix *out)
+static qkv_status read_rows(qkv__reading *r, const qkv__texts *texts, const qkv_encoder_opts *opts, qkv_matrix *out,
+                            float **rows)
 {
-    qkv__reading r = { .m = m, .head = head, .head_data = data, .width = width };
     size_t numbers;
-    if (!m || !texts || !out || texts->n < 0 || (texts->n && !texts->texts && !texts->ids))
-        return qkv__fail(QKV_USAGE, "texts: a model, texts and a place for results are needed");
+    if (!r->m || texts->n < 0 || (texts->n && !texts->texts && !texts->ids))
+        return qkv__fail(QKV_USAGE, "texts: a model and texts are needed");
     if (texts->ids && (texts->pairs || !texts->n_ids))
         return qkv__fail(QKV_USAGE, "texts: token ids need their numbers, and have no pairs");
-    if (!qkv__size_mul((size_t)texts->n, (size_t)width, &numbers) || !qkv__size_mul(numbers, sizeof *out->data, &numbers))
+    if (!qkv__size_mul((size_t)texts->n, (size_t)r->width, &numbers) || !qkv__size_mul(numbers, sizeof **rows, &numbers))
         return qkv__fail(QKV_LIMIT, "texts: too many results");
-    if (qkv__grow((void **)&out->data, &out->bytes, numbers)) return QKV_MEMORY;
-    if (numbers) memset(out->data, 0, numbers);
-    out->n = texts->n;
-    out->width = width;
-    qkv_status status = qkv__reading_start(&r, opts);
-    if (!status && texts->n) status = read_all_texts(&r, texts);
-    if (!status && texts->n) status = qkv__reading_run(&r);
-    if (!status) average_windows(&r, out);
-    out->cut = r.cut;
-    qkv__reading_free(&r);
-    if (status) out->n = 0;
-    return status;
+    qkv_status status = qkv__reading_start(r, opts);
+    if (!status && texts->n) status = read_all_texts(r, texts);
+    if (!status && texts->n) status = qkv__reading_run(r);
+    if (!status && !(*rows = qkv__result_alloc(out, numbers))) status = QKV_MEMORY;
+    if (status) return status;
+    memset(*rows, 0, numbers);
+    average_windows(r, texts->n, *rows);
+    *out = (qkv_matrix){ *rows, texts->n, r->width, r->truncated };
+    return QKV_OK;
 }
 
-void qkv_matrix_free(qkv_matrix *r)
+qkv_status qkv__read_texts(const qkv_model *m, const qkv_str *texts, int64_t n, const qkv_encoder_opts *opts, qkv__head *head,
+                           const void *data, int64_t width, qkv_matrix **out, float **rows)
 {
-    if (!r) return;
-    qkv__release(r->data, r->bytes);
-    *r = (qkv_matrix){ 0 };
+    static const qkv__result_kind kind = { sizeof(qkv_matrix), NULL };
+    qkv_encoder_opts o;
+    if (!out) return qkv__fail(QKV_USAGE, "texts: a place for the results is needed");
+    qkv_matrix *result = qkv__result_begin(*out, &kind);
+    if (!result) return qkv_error_status();
+    *out = result;
+    qkv_status status = QKV__READ_OPTIONS(&o, hooks, opts, "texts");
+    const qkv__texts given = { texts, o.pairs, n, o.ids, o.n_ids };
+    qkv__reading r = { .m = m, .head = head, .head_data = data, .width = width };
+    if (!status) status = read_rows(&r, &given, &o, result, rows);
+    qkv__reading_free(&r);
+    if (status) qkv__result_clear(result);
+    return status;
 }
 
 int64_t qkv__likeliest_class(const float *row, int64_t n)

@@ -4,11 +4,19 @@
 
 #include <qkv/task.h>
 
-#include "../base/memory.h"
+#include "../base/result.h"
 #include "../model/reader.h"
 #include "../nn/layer.h"
 
 #include <stdbool.h>
+
+/* What is read: texts or ids, as in qkv_encoder_opts. */
+typedef struct qkv__texts {
+    const qkv_str *texts, *pairs;
+    int64_t n;
+    const int32_t *const *ids;
+    const int64_t *n_ids;
+} qkv__texts;
 
 /* From the encoder's hidden states (rows, length, dim) of x, whose lengths are there, to (rows, width), or for each token to (rows,
  * length, width). */
@@ -30,14 +38,13 @@ typedef struct qkv__reading {
     bool is_of_tokens; /* the head gives a row for each token of a window, those around it too */
     qkv__special_tokens f;
     bool windows;
-    qkv_each_step each_step;
-    void *each_step_data;
+    const qkv_hooks *hooks;
     int64_t room;    /* ids of a text in a window */
     qkv__reader all; /* the ids of every text, one after the other */
     qkv__window *all_windows;
     int64_t n_windows;
     size_t windows_bytes;
-    int64_t cut;
+    int64_t truncated;
     int64_t *first; /* window of every batch, and behind the last one */
     int64_t n_batches;
     float *results; /* of each window (width), or (tokens, width) */
@@ -57,13 +64,10 @@ qkv_status qkv__reading_run(qkv__reading *r);
 /* The order that windows were added in: by text, then by place. */
 void qkv__reading_sort(qkv__reading *r);
 
-/* Every text through the encoder and the head, averaged over its windows. Errors as in qkv_classify(). */
-qkv_status qkv__read_texts(const qkv_model *m, const qkv_texts *texts, const qkv_encoder_opts *opts, qkv__head *head,
-                           const void *data, int64_t width, qkv_matrix *out);
-
-/* The same where all ranks have the same texts: each reads its share, and all get all rows. MEMORY, IO too. */
-qkv_status qkv__read_shared_texts(const qkv_model *m, const qkv_texts *texts, const qkv_encoder_opts *opts, qkv__head *head,
-                                  const void *data, int64_t width, qkv_matrix *out);
+/* Every text through the encoder and the head, averaged over its windows; *rows are the result's own. Errors as in
+ * qkv_classify(). */
+qkv_status qkv__read_texts(const qkv_model *m, const qkv_str *texts, int64_t n, const qkv_encoder_opts *opts, qkv__head *head,
+                           const void *data, int64_t width, qkv_matrix **out, float **rows);
 
 /* What the target ids of qkv_pairs_add_text_labels() and of qkv_pairs_add_text_number() say. */
 bool qkv__target_has(const int32_t *target, int64_t label);

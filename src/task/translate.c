@@ -2,8 +2,8 @@
 #include <qkv/task.h>
 #include <qkv/unstable/util.h>
 
-#include "../base/arena.h"
 #include "../base/options.h"
+#include "../base/result.h"
 #include "../base/size.h"
 #include "../base/buffer.h"
 #include "../model/model_info.h"
@@ -39,8 +39,14 @@ typedef struct job {
     int32_t first; /* of every translation; -1: any */
     const char *source_prefix;
     qkv_session *attending; /* keeps attention; NULL: not wanted */
+    const qkv_hooks *hooks;
     qkv_translations *out;
-    struct qkv_translations_work *work;
+    qkv_status *status; /* of the result, to be written, and so are the next three */
+    const int32_t **source_ids;
+    int64_t *n_source;
+    qkv_translation *best;
+    qkv_ids ids; /* working memory, and so are the next two */
+    qkv_buffer repaired, bytes;
     place *places; /* sorted by length */
     batch *batches;
     int64_t n_batches;
@@ -50,7 +56,7 @@ static void *take_from_arena(job *j, int64_t count, size_t size)
 {
     size_t bytes;
     if (!qkv__size_mul((size_t)count, size, &bytes)) bytes = SIZE_MAX;
-    return qkv__arena_take(&j->work->arena, bytes);
+    return qkv__result_alloc(j->out, bytes);
 }
 
 static void *copy_to_arena(job *j, const void *from, int64_t count, size_t size)
@@ -75,7 +81,7 @@ static void search_as_published(job *j, const qkv_translate_opts *o)
     s->banned = info->banned;
     s->n_banned = info->n_banned;
     s->by_length = 1;
-    if (!o->no_repeat) s->no_repeat = info->no_repeat;
+    if (!o->no_repeat_ngram) s->no_repeat = info->no_repeat;
 }
 
 static qkv_status find_specials(job *j, const qkv_translate_opts *o)
@@ -97,7 +103,7 @@ static qkv_status find_specials(job *j, const qkv_translate_opts *o)
 /* What the model begins every translation with, and then what the caller does. */
 static qkv_status encode_prefix(job *j, const char *prefix)
 {
-    qkv_ids *ids = &j->work->ids;
+    qkv_ids *ids = &j->ids;
     qkv_status status = qkv_tokenizer_encode(j->target, prefix ? prefix : "", prefix ? strlen(prefix) : 0, NULL, ids);
     if (status == QKV_FORMAT) return qkv__fail(QKV_USAGE, "translate: the prefix is not UTF-8");
     if (status) return status;
@@ -153,21 +159,22 @@ static qkv_status resolve_translate_options(job *j, const qkv_translate_opts *o)
     if (!j->source) return qkv__refuse_without_tokenizer(j->m, "translate");
     if (o->max_source < 0) return qkv__fail(QKV_USAGE, "translate: max_source is negative");
     const qkv_model_info *info = qkv_model_get_info(j->m);
-    j->search = (qkv_search_opts){ .beam = o->beam ? o->beam : (int)qkv__max(qkv__usual_beam(info), o->n_best),
+    j->search = (qkv_search_opts){ .beam = o->beam_size ? o->beam_size : (int)qkv__max(qkv__usual_beam(info), o->n_best),
                                    .n_best = o->n_best,
                                    .length_penalty = o->length_penalty != 0 ? o->length_penalty : qkv__length_penalty_of(info),
                                    .max_length = o->max_length,
-                                   .no_repeat = o->no_repeat,
+                                   .no_repeat = o->no_repeat_ngram,
                                    .min_length = o->min_length ? o->min_length : qkv__max(0, info->min_length - 1),
                                    .shortlist = o->shortlist,
                                    .each_candidate = o->each_candidate,
                                    .each_candidate_data = o->each_candidate_data };
     j->source_prefix = o->source_prefix;
+    j->hooks = o->hooks;
     j->out->layers = t->decoder_layers;
     j->out->heads = (int)t->heads;
     qkv_status status = find_specials(j, o);
     if (!status) bound_sources(j, o);
-    if (!status && (o->prefix || j->first >= 0)) status = encode_prefix(j, o->prefix);
+    if (!status && (o->target_prefix || j->first >= 0)) status = encode_prefix(j, o->target_prefix);
     if (!status) status = qkv__search_resolve_options(j->m, &j->search);
     if (!status && o->attention && !(j->attending = qkv_session_new(j->m, &(qkv_session_opts){ .keep_attention = 1 })))
         status = qkv_error_status();
@@ -182,54 +189,53 @@ static qkv_status lay_out_results(job *j, int64_t n)
     int64_t all;
     if (__builtin_mul_overflow(n, (int64_t)j->search.n_best, &all)) return qkv__fail(QKV_LIMIT, "translate: too many texts");
     out->n_best = j->search.n_best;
-    out->status = take_from_arena(j, n, sizeof *out->status);
-    out->source_ids = take_from_arena(j, n, sizeof *out->source_ids);
-    out->n_source = take_from_arena(j, n, sizeof *out->n_source);
-    out->best = take_from_arena(j, all, sizeof *out->best);
-    if (!out->status || !out->source_ids || !out->n_source || !out->best) return QKV_MEMORY;
-    for (int64_t i = 0; i < all; i++) out->best[i] = (qkv_translation){ .text = "", .n_ids = -1 };
+    out->status = j->status = take_from_arena(j, n, sizeof *j->status);
+    out->source_ids = j->source_ids = take_from_arena(j, n, sizeof *j->source_ids);
+    out->n_source = j->n_source = take_from_arena(j, n, sizeof *j->n_source);
+    out->best = j->best = take_from_arena(j, all, sizeof *j->best);
+    if (!j->status || !j->source_ids || !j->n_source || !j->best) return QKV_MEMORY;
+    for (int64_t i = 0; i < all; i++) j->best[i] = (qkv_translation){ .text = { "", 0 }, .n_ids = -1 };
     return QKV_OK;
 }
 
-static qkv_status put_prefix(job *j, const char **text, size_t *length)
+static qkv_status put_prefix(job *j, qkv_str *text)
 {
-    qkv_buffer *whole = &j->work->bytes;
+    qkv_buffer *whole = &j->bytes;
     qkv__buffer_clear(whole);
-    if (qkv__buffer_put(whole, j->source_prefix, strlen(j->source_prefix)) || qkv__buffer_put(whole, *text, *length))
+    if (qkv__buffer_put(whole, j->source_prefix, strlen(j->source_prefix)) || qkv__buffer_put(whole, text->data, text->length))
         return QKV_MEMORY;
-    *text = whole->data;
-    *length = whole->length;
+    *text = (qkv_str){ whole->data, whole->length };
     return QKV_OK;
 }
 
-static qkv_status encode_source(job *j, int64_t i, const char *text, size_t length)
+static qkv_status encode_source(job *j, int64_t i, qkv_str text)
 {
-    qkv_ids *ids = &j->work->ids;
-    qkv_translations *out = j->out;
-    out->status[i] = QKV_OK;
-    out->source_ids[i] = NULL;
-    out->n_source[i] = 0;
-    if (qkv__is_blank(text, length)) {
-        out->best[i * out->n_best] = (qkv_translation){ .text = "" };
+    qkv_ids *ids = &j->ids;
+    const qkv_translations *out = j->out;
+    j->status[i] = QKV_OK;
+    j->source_ids[i] = NULL;
+    j->n_source[i] = 0;
+    if (qkv__is_blank(text.data, text.length)) {
+        j->best[i * out->n_best] = (qkv_translation){ .text = { "", 0 } };
         return QKV_OK;
     }
-    if (qkv_utf8_valid(text, length) < length) {
-        if (qkv_utf8_repair(text, length, &j->work->repaired)) return QKV_MEMORY;
-        text = j->work->repaired.data;
-        length = j->work->repaired.length;
+    if (qkv_utf8_valid(text.data, text.length) < text.length) {
+        if (qkv_utf8_repair(text.data, text.length, &j->repaired)) return QKV_MEMORY;
+        text = (qkv_str){ j->repaired.data, j->repaired.length };
     }
-    if (j->source_prefix && put_prefix(j, &text, &length)) return QKV_MEMORY;
-    qkv_status status = qkv_tokenizer_encode(j->source, text, length, NULL, ids);
+    if (j->source_prefix && put_prefix(j, &text)) return QKV_MEMORY;
+    qkv_status status = qkv_tokenizer_encode(j->source, text.data, text.length, NULL, ids);
     if (status && status != QKV_LIMIT) return status;
     const qkv__id_run *before = &j->f.single.before, *after = &j->f.single.after;
-    out->n_source[i] = (int64_t)ids->n + before->n + after->n;
-    if (status || (int64_t)ids->n > out->max_source) return out->status[i] = QKV_LIMIT, QKV_OK;
-    if (!out->n_source[i]) { /* nothing that a token stands for, and no end */
-        out->best[i * out->n_best] = (qkv_translation){ .text = "" };
+    j->n_source[i] = (int64_t)ids->n + before->n + after->n;
+    if (status || (int64_t)ids->n > out->max_source) return j->status[i] = QKV_LIMIT, QKV_OK;
+    if (!j->n_source[i]) { /* nothing that a token stands for, and no end */
+        j->best[i * out->n_best] = (qkv_translation){ .text = { "", 0 } };
         return QKV_OK;
     }
-    int32_t *to = out->source_ids[i] = take_from_arena(j, out->n_source[i] + 1, sizeof *to);
+    int32_t *to = take_from_arena(j, j->n_source[i] + 1, sizeof *to);
     if (!to) return QKV_MEMORY;
+    j->source_ids[i] = to;
     memcpy(to, before->ids, sizeof *to * (size_t)before->n);
     if (ids->n) memcpy(to + before->n, ids->ids, sizeof *to * ids->n);
     memcpy(to + before->n + ids->n, after->ids, sizeof *to * (size_t)after->n);
@@ -241,22 +247,43 @@ static qkv_status encode_source(job *j, int64_t i, const char *text, size_t leng
 /* A model may have more ids than its tokenizer has tokens: those stand for no text. */
 static qkv_status decode_translation(job *j, qkv_translation *x)
 {
-    struct qkv_translations_work *w = j->work;
     int32_t *known = take_from_arena(j, x->n_ids, sizeof *known);
     size_t n = 0;
     if (!known) return QKV_MEMORY;
     for (int64_t i = 0; i < x->n_ids; i++)
         if (x->ids[i] < qkv_tokenizer_vocab_size(j->target)) known[n++] = x->ids[i];
-    qkv_status status = qkv_tokenizer_decode(j->target, known, n, 1, &w->bytes);
-    if (!status) status = qkv_utf8_repair(w->bytes.data, w->bytes.length, &w->repaired);
+    qkv_status status = qkv_tokenizer_decode(j->target, known, n, 1, &j->bytes);
+    if (!status) status = qkv_utf8_repair(j->bytes.data, j->bytes.length, &j->repaired);
     if (status) return status;
-    x->length = w->repaired.length;
-    x->text = copy_to_arena(j, w->repaired.data, (int64_t)x->length + 1, 1);
-    return x->text ? QKV_OK : QKV_MEMORY;
+    x->text = qkv__result_copy(j->out, j->repaired.data, j->repaired.length);
+    return x->text.data ? QKV_OK : QKV_MEMORY;
+}
+
+/* The mean of the maps, (rows, columns) each, and of each row but the last which of the first `tokens` columns is the largest. */
+static qkv_status align(job *j, qkv_translation *x, int64_t columns, int64_t tokens)
+{
+    const int64_t rows = x->n_ids + 1, maps = (int64_t)j->out->layers * j->out->heads;
+    float *mean = take_from_arena(j, rows * columns, sizeof *mean);
+    int64_t *alignment = take_from_arena(j, rows, sizeof *alignment);
+    if (!mean || !alignment) return QKV_MEMORY;
+    for (int64_t row = 0; row < rows; row++) {
+        float *weights = mean + row * columns;
+        for (int64_t k = 0; k < columns; k++) {
+            double sum = 0;
+            for (int64_t map = 0; map < maps; map++) sum += (double)x->attention[(map * rows + row) * columns + k];
+            weights[k] = (float)(sum / (double)maps);
+        }
+        alignment[row] = 0;
+        for (int64_t k = 1; k < tokens; k++)
+            if (weights[k] > weights[alignment[row]]) alignment[row] = k;
+    }
+    x->mean_attention = mean;
+    x->alignment = alignment;
+    return QKV_OK;
 }
 
 /* Read once more, by itself: the bits are those of the search, and so is the attention. */
-static qkv_status keep_cross(job *j, int64_t i, qkv_translation *x)
+static qkv_status keep_attention(job *j, int64_t i, qkv_translation *x)
 {
     int64_t n = x->n_ids + 1, map = j->out->heads * n * j->out->n_source[i];
     int32_t *ids = take_from_arena(j, n, sizeof *ids);
@@ -269,18 +296,18 @@ static qkv_status keep_cross(job *j, int64_t i, qkv_translation *x)
     for (int l = 0; l < j->out->layers && !status; l++)
         memcpy(cross + l * map, qkv_tensor_data(qkv_session_attention(j->attending, QKV_ATTENTION_CROSS, l, 0)),
                sizeof *cross * (size_t)map);
-    x->cross = cross;
-    return status;
+    x->attention = cross;
+    return status ? status : align(j, x, j->n_source[i], j->n_source[i] - j->out->source_around);
 }
 
 static qkv_status keep_translation(job *j, int64_t i, int k, const qkv_hypothesis *h)
 {
-    qkv_translation *x = &j->out->best[i * j->out->n_best + k];
+    qkv_translation *x = &j->best[i * j->out->n_best + k];
     if (h->n < 0) return QKV_OK;
-    *x = (qkv_translation){ .text = "", .log_p = h->log_p, .score = h->score, .is_cut = h->is_cut, .n_ids = h->n };
+    *x = (qkv_translation){ .text = { "", 0 }, .log_p = h->log_p, .score = h->score, .truncated = h->is_cut, .n_ids = h->n };
     if (!(x->ids = copy_to_arena(j, h->ids, h->n, sizeof *h->ids))) return QKV_MEMORY;
     qkv_status status = decode_translation(j, x);
-    return status || !j->attending ? status : keep_cross(j, i, x);
+    return status || !j->attending ? status : keep_attention(j, i, x);
 }
 
 /* ---- batches ---- */
@@ -310,7 +337,7 @@ static qkv_status fill_batch(job *j, batch *b)
     if (!b->ids || !b->lengths) return QKV_MEMORY;
     for (int64_t r = 0; r < b->rows; r++) {
         int64_t n = places[r].length;
-        memcpy(b->ids + r * b->length, j->out->source_ids[places[r].text], sizeof *b->ids * (size_t)n);
+        memcpy(b->ids + r * b->length, j->source_ids[places[r].text], sizeof *b->ids * (size_t)n);
         for (int64_t k = n; k < b->length; k++) b->ids[r * b->length + k] = j->search.pad;
         b->lengths[r] = (int32_t)n;
     }
@@ -358,7 +385,9 @@ static qkv_status keep_translations(job *j, const batch *b)
     return status;
 }
 
-static qkv_status translate_all(job *j, int64_t n, const qkv_translate_opts *o)
+static qkv_status ask_to_cancel(void *work) { return qkv__cancelled(((const job *)work)->hooks, "translate"); }
+
+static qkv_status translate_all(job *j, int64_t n)
 {
     int64_t wanted = 0;
     if (!(j->places = take_from_arena(j, n, sizeof *j->places))) return QKV_MEMORY;
@@ -372,8 +401,8 @@ static qkv_status translate_all(job *j, int64_t n, const qkv_translate_opts *o)
                                                    .start = start_session,
                                                    .end = end_session,
                                                    .run = search_batch,
-                                                   .each_step = o->each_step,
-                                                   .each_step_data = o->each_step_data });
+                                                   .each_step = ask_to_cancel,
+                                                   .each_step_data = j });
     for (int64_t i = 0; i < j->n_batches && !status; i++) status = keep_translations(j, &j->batches[i]);
     for (int64_t i = 0; i < j->n_batches; i++) qkv_search_result_free(&j->batches[i].found);
     return status;
@@ -381,70 +410,50 @@ static qkv_status translate_all(job *j, int64_t n, const qkv_translate_opts *o)
 
 /* ---- the call ---- */
 
-static qkv_status translate_texts(job *j, const char *const *texts, const size_t *lengths, int64_t n,
-                                  const qkv_translate_opts *opts)
+static qkv_status translate_texts(job *j, const qkv_str *texts, int64_t n, const qkv_translate_opts *opts)
 {
     qkv_status status = resolve_translate_options(j, opts);
     if (!status) status = lay_out_results(j, n);
-    for (int64_t i = 0; i < n && !status; i++) {
-        if (!texts[i]) return qkv__fail(QKV_USAGE, "translate: text %lld is NULL", (long long)i);
-        status = encode_source(j, i, texts[i], lengths ? lengths[i] : strlen(texts[i]));
-    }
-    return status ? status : translate_all(j, n, opts);
+    for (int64_t i = 0; i < n && !status; i++) status = encode_source(j, i, texts[i]);
+    return status ? status : translate_all(j, n);
 }
 
-static qkv_status translate_whole(const qkv_model *m, const char *const *texts, const size_t *lengths, int64_t n,
-                                  const qkv_translate_opts *o, qkv_translations *out)
+static qkv_status translate_whole(const qkv_model *m, const qkv_str *texts, int64_t n, const qkv_translate_opts *o,
+                                  qkv_translations *out)
 {
-    job j = { .m = m, .out = out, .work = out->work, .first = -1 };
-    qkv_status status = translate_texts(&j, texts, lengths, n, o);
+    job j = { .m = m, .out = out, .first = -1 };
+    qkv_status status = translate_texts(&j, texts, n, o);
     qkv_session_free(j.attending);
+    qkv_ids_free(&j.ids);
+    qkv_buffer_free(&j.repaired);
+    qkv_buffer_free(&j.bytes);
     return status;
 }
 
-/* Passages need the lengths of their texts. */
-static qkv_status translate_passages(const qkv_model *m, const char *const *texts, const size_t *lengths, int64_t n,
-                                     const qkv_translate_opts *o, qkv_translations *out)
+static qkv_status translate(const qkv_model *m, const qkv_str *texts, int64_t n, const qkv_translate_opts *opts,
+                            qkv_translations *out)
 {
-    job j = { .work = out->work };
-    size_t *own = lengths ? NULL : take_from_arena(&j, n, sizeof *own);
-    if (!lengths && !own) return QKV_MEMORY;
-    for (int64_t i = 0; i < n; i++) {
-        if (!texts[i]) return qkv__fail(QKV_USAGE, "translate: text %lld is NULL", (long long)i);
-        if (own) own[i] = strlen(texts[i]);
-    }
-    return qkv__translate_split(m, &(qkv_texts){ .texts = texts, .lengths = own ? own : lengths, .n = n }, o, out);
-}
-
-qkv_status qkv_translate(const qkv_model *m, const char *const *texts, const size_t *lengths, int64_t n,
-                         const qkv_translate_opts *opts, qkv_translations *out)
-{
-    if (!m || !out || n < 0 || (n && !texts))
-        return qkv__fail(QKV_USAGE, "translate: a model, texts and a place for results are needed");
-    struct qkv_translations_work *work = out->work;
-    *out = (qkv_translations){ .work = work };
     qkv_translate_opts o;
-    if (QKV__READ_OPTIONS(&o, each_step_data, opts, "translate")) return QKV_USAGE;
+    if (!m || n < 0 || (n && !texts)) return qkv__fail(QKV_USAGE, "translate: a model and texts are needed");
+    for (int64_t i = 0; i < n; i++)
+        if (!texts[i].data && texts[i].length) return qkv__fail(QKV_USAGE, "translate: text %lld is NULL", (long long)i);
+    if (QKV__READ_OPTIONS(&o, hooks, opts, "translate")) return QKV_USAGE;
+    o.size = sizeof o;
     if (o.each_candidate && (n > 1 || o.split))
         return qkv__fail(QKV_USAGE, "translate: candidates are told of one text that is not split");
-    if (!work && !(work = out->work = qkv__alloc_zero(sizeof *work))) return QKV_MEMORY;
-    qkv__arena_reset(&work->arena);
-    qkv_status status = o.split && n ? translate_passages(m, texts, lengths, n, &o, out)
-                                     : translate_whole(m, texts, lengths, n, &o, out);
-    if (status) *out = (qkv_translations){ .work = work };
-    else out->n = n;
-    return status;
+    return o.split && n ? qkv__translate_split(m, texts, n, &o, out) : translate_whole(m, texts, n, &o, out);
 }
 
-void qkv_translations_free(qkv_translations *t)
+qkv_status qkv_translate(const qkv_model *m, const qkv_str *texts, int64_t n, const qkv_translate_opts *opts,
+                         qkv_translations **out)
 {
-    if (!t) return;
-    if (t->work) {
-        qkv__arena_free(&t->work->arena);
-        qkv_ids_free(&t->work->ids);
-        qkv_buffer_free(&t->work->repaired);
-        qkv_buffer_free(&t->work->bytes);
-        qkv__release(t->work, sizeof *t->work);
-    }
-    *t = (qkv_translations){ 0 };
+    static const qkv__result_kind kind = { sizeof(qkv_translations), NULL };
+    if (!out) return qkv__fail(QKV_USAGE, "translate: a place for the results is needed");
+    qkv_translations *result = qkv__result_begin(*out, &kind);
+    if (!result) return qkv_error_status();
+    *out = result;
+    qkv_status status = translate(m, texts, n, opts, result);
+    if (status) qkv__result_clear(result);
+    else result->n = n;
+    return status;
 }

@@ -4,16 +4,9 @@
 
 #include <qkv/task.h>
 
-#include "../base/arena.h"
-
-struct qkv_translations_work {
-    qkv__arena arena; /* everything that results point to */
-    qkv_ids ids;
-    qkv_buffer repaired, bytes;
-};
-
-/* qkv_translate() of passages (translate_split.c); out->work is there, its arena empty. */
-qkv_status qkv__translate_split(const qkv_model *m, const qkv_texts *texts, const qkv_translate_opts *o, qkv_translations *out);
+/* qkv_translate() of passages (translate_split.c) to an empty result. */
+qkv_status qkv__translate_split(const qkv_model *m, const qkv_str *texts, int64_t n, const qkv_translate_opts *o,
+                                qkv_translations *out);
 
 /* LIMIT: what ("the text", say), which is source i of the results, has more tokens than may be, and who says so. */
 qkv_status qkv__refuse_source(const qkv_translations *t, int64_t i, const char *what);

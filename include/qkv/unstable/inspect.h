@@ -121,7 +121,7 @@ typedef struct qkv_attention_capture {
     int layers[QKV_ATTENTION_KINDS]; /* 0: the model has no such attention */
     int heads;
     const int64_t *windows;       /* of self-attention by layer, of the stack with more layers: how far a query sees; 0: all */
-    const qkv_translation *found; /* the translation that was searched for, without its cross; NULL: none was */
+    const qkv_translation *found; /* the translation that was searched for, without its attention; NULL: none was */
 } qkv_attention_capture;
 
 /* Runs the model over a text and keeps the weights of every head. What is not UTF-8 is read as U+FFFD.

@@ -122,6 +122,12 @@ QKV_API size_t qkv_tape_peak_bytes(const qkv_tape *t);
 
 QKV_API size_t qkv_session_bytes(const qkv_session *s); /* of all caches */
 
+/* ---- what a model can do ---- */
+
+/* UNSUPPORTED unless m has all of these abilities (qkv_ability, added up), in a sentence that says what it can do instead;
+ * USAGE for NULL. */
+QKV_API qkv_status qkv_model_check_ability(const qkv_model *m, int abilities);
+
 #ifdef __cplusplus
 }
 #endif
