@@ -75,7 +75,7 @@ abi: $(BUILD)/with-tests
 # SEED=2 draws another 300; MUTATE="-w /tmp/mutants" keeps the copies of the project for the next time.
 SEED ?= 1
 mutate: deps-test
-	@tools/mutate -n 300 -s $(SEED) $(MUTATE) src/task src/decode src/train src/model
+	@tools/mutate -n 300 -s $(SEED) $(MUTATE) src/task src/chat src/decode src/train src/model
 
 # MINUTES=1 for less; READER="jinja bin" for some of them. Without READER also ranks that are killed, stopped and cut off, and
 # builds without each optional library.

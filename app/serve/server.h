@@ -9,7 +9,7 @@
 #include "../engine/asked.h"
 #include "../engine/engine.h"
 #include "../../src/model/languages.h"
-#include "../../src/task/chat_format.h"
+#include "../../src/chat/chat_format.h"
 #include "joint.h"
 
 #include <microhttpd.h>

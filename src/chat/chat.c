@@ -5,10 +5,10 @@
 #include "../base/options.h"
 #include "../base/result.h"
 #include "../base/size.h"
-#include "../model/special_tokens.h"
-#include "chat_format.h"
-#include "generate.h"
 #include "../model/model.h"
+#include "../model/special_tokens.h"
+#include "../task/generate.h"
+#include "chat_format.h"
 
 #include <string.h>
 
