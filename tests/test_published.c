@@ -1010,7 +1010,7 @@ static void search_is_by_the_files(void **state)
     const qkv_translate_opts narrower = { .beam_size = 4, .n_best = 5 };
     assert_int_equal(qkv_translate(m, as_strings(sources, NULL, 1), 1, &narrower, &found),
                      QKV_USAGE); /* more than its beam of 4 */
-    const qkv_translate_opts wider = { .beam_size = 5, .n_best = 5, .length_penalty = -1, .max_length = 30 };
+    const qkv_translate_opts wider = { .beam_size = 5, .n_best = 5, .no_length_penalty = 1, .max_length = 30 };
     assert_int_equal(qkv_translate(m, as_strings(sources, NULL, 1), 1, &wider, &found), QKV_OK);
     assert_true(found->best[0].score == found->best[0].log_p);
     const qkv_translate_opts prefixed = { .target_prefix = "t5" }; /* banned */

@@ -184,7 +184,7 @@ static qkv_status resolve_source_limit(work *w)
     o->attention = given.alignment || given.heatmap;
     o->split = o->attention ? QKV_SPLIT_NONE : splits[given.split];
     w->most_sentences = sentences_to_count(qkv_model_get_info(w->model), given.split);
-    if (was_given("length-penalty") && given.length_penalty == 0) o->length_penalty = -1;
+    o->no_length_penalty = was_given("length-penalty") && given.length_penalty == 0;
     return QKV_OK;
 }
 

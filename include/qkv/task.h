@@ -27,9 +27,10 @@ typedef enum qkv_split {
  * its context. Of a model of ours length_penalty is what was kept with it, see qkv_model_set_length_penalty(), or 0.6. */
 typedef struct qkv_translate_opts {
     size_t size;
-    int beam_size;        /* 0 means 4, or n_best if that is more; 1 is greedy */
-    int n_best;           /* 0 means 1; at most beam_size */
-    float length_penalty; /* as in qkv_search_opts, and so are the next two; what is 0 is as the model's files say */
+    int beam_size;         /* 0 means 4, or n_best if that is more; 1 is greedy */
+    int n_best;            /* 0 means 1; at most beam_size */
+    float length_penalty;  /* as in qkv_search_opts, and so are the next three; what is 0 is as the model's files say */
+    int no_length_penalty; /* 1: a score is log p, whatever length_penalty is */
     int64_t max_length;
     int no_repeat_ngram;
     const char *target_prefix; /* every translation starts with this text; NULL: none */

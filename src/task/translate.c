@@ -161,7 +161,9 @@ static qkv_status resolve_translate_options(job *j, const qkv_translate_opts *o)
     const qkv_model_info *info = qkv_model_get_info(j->m);
     j->search = (qkv_search_opts){ .beam = o->beam_size ? o->beam_size : (int)qkv__max(qkv__usual_beam(info), o->n_best),
                                    .n_best = o->n_best,
-                                   .length_penalty = o->length_penalty != 0 ? o->length_penalty : qkv__length_penalty_of(info),
+                                   .length_penalty = o->no_length_penalty     ? -1
+                                                     : o->length_penalty != 0 ? o->length_penalty
+                                                                              : qkv__length_penalty_of(info),
                                    .max_length = o->max_length,
                                    .no_repeat = o->no_repeat_ngram,
                                    .min_length = o->min_length ? o->min_length : qkv__max(0, info->min_length - 1),
