@@ -223,6 +223,43 @@ static void conversations_are_json(void **state)
     qkv_chat_free(c);
 }
 
+/* One chat renders the conversations of others as if they were its own, and stays as it is. */
+static void others_are_rendered(void **state)
+{
+    (void)state;
+    static const char given[] = "[{\"role\": \"user\", \"content\": [{\"type\": \"text\", \"text\": \"a\\u0000b\"}]}]";
+    static const char simple_with_tools[] = "{{ tools[0] }}{{ messages | length }}";
+    static const struct {
+        const char *messages, *tools;
+        qkv_status status;
+    } bad[] = { { "[", "", QKV_FORMAT }, { "[]", "", QKV_USAGE }, { "{}", "", QKV_USAGE }, { given, "3", QKV_USAGE } };
+    qkv_text *own = NULL, *other = NULL;
+    qkv_chat *c = open_talk(0);
+    assert_int_equal(qkv_chat_add(c, "user", (qkv_str){ "a\0b", 3 }), QKV_OK);
+    assert_int_equal(qkv_chat_prompt(c, &own), QKV_OK);
+    qkv_chat_remove_last(c);
+    qkv_chat_remove_last(c);
+    assert_int_equal(messages_of(c), 0);
+    assert_int_equal(qkv_chat_render(c, qkv_cstr(given), qkv_cstr(""), &other), QKV_OK);
+    assert_int_equal(own->length, other->length);
+    assert_memory_equal(own->data, other->data, own->length);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        assert_int_equal(qkv_chat_render(c, qkv_cstr(bad[i].messages), qkv_cstr(bad[i].tools), &other), bad[i].status);
+        assert_int_equal(other->length, 0);
+    }
+    assert_int_equal(messages_of(c), 0);
+    assert_int_equal(qkv_chat_end(NULL), -1);
+    qkv_chat_free(c);
+    c = qkv_chat_new(model, &(qkv_chat_opts){ .chat_template = simple_with_tools, .tools = "[7]" });
+    assert_int_equal(qkv_chat_render(c, qkv_cstr(given), qkv_cstr(""), &other), QKV_OK);
+    assert_string_equal(other->data, "71");
+    assert_int_equal(qkv_chat_render(c, qkv_cstr(given), qkv_cstr("[8]"), &other), QKV_OK);
+    assert_string_equal(other->data, "81");
+    qkv_free(own);
+    qkv_free(other);
+    qkv_chat_free(c);
+}
+
 static void a_template_may_refuse(void **state)
 {
     (void)state;
@@ -323,10 +360,15 @@ static void more_tokens_end_a_text(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_turn_reads_what_is_new),     cmocka_unit_test(changes_stay_from_turn_to_turn),
-        cmocka_unit_test(what_does_not_fit_is_dropped), cmocka_unit_test(a_stopped_answer_stays),
-        cmocka_unit_test(conversations_are_json),       cmocka_unit_test(a_template_may_refuse),
-        cmocka_unit_test(folders_have_templates),       cmocka_unit_test(special_tokens_are_tokens_if_asked),
+        cmocka_unit_test(a_turn_reads_what_is_new),
+        cmocka_unit_test(changes_stay_from_turn_to_turn),
+        cmocka_unit_test(what_does_not_fit_is_dropped),
+        cmocka_unit_test(a_stopped_answer_stays),
+        cmocka_unit_test(conversations_are_json),
+        cmocka_unit_test(others_are_rendered),
+        cmocka_unit_test(a_template_may_refuse),
+        cmocka_unit_test(folders_have_templates),
+        cmocka_unit_test(special_tokens_are_tokens_if_asked),
         cmocka_unit_test(more_tokens_end_a_text),
     };
     return cmocka_run_group_tests_name("chat", tests, begin, end);

@@ -20,7 +20,7 @@ static qkv_status check_choice(const qkv__json_value *body, bool *no_tools)
     return QKV_OK;
 }
 
-static qkv_status encode_prompt_text(const qkv__served *s, const qkv_buffer *text, qkv__prompts *p)
+static qkv_status encode_prompt_text(const qkv__served *s, const qkv_text *text, qkv__prompts *p)
 {
     qkv_ids ids = { 0 };
     qkv_encode_opts o = QKV_OPTS(qkv_encode_opts);
@@ -38,20 +38,14 @@ static qkv_status encode_prompt_text(const qkv__served *s, const qkv_buffer *tex
     return status;
 }
 
-static qkv_status render_messages(const qkv__chat_format *f, const qkv__json_value *messages, const qkv__json_value *tools,
-                                  qkv_buffer *out)
+static qkv_status render_messages(const qkv_chat *c, const qkv__json_value *messages, const qkv__json_value *tools,
+                                  qkv_text **out)
 {
     qkv__json_writer talk = { 0 }, known = { 0 };
-    if (!qkv__json_is_array(messages) || !qkv__json_size(messages))
-        return qkv__fail(QKV_USAGE, "a conversation is an array of messages, and not empty");
-    qkv_status status = QKV_OK;
-    qkv__json_open_array(&talk, NULL);
-    for (size_t i = 0; i < qkv__json_size(messages) && !status; i++)
-        status = qkv__chat_message_put(qkv__json_at(messages, i), i + 1, &talk);
-    qkv__json_close(&talk);
+    qkv__json_put_value(&talk, NULL, messages);
     if (qkv__json_size(tools)) qkv__json_put_value(&known, NULL, tools);
-    if (!status) status = talk.status ? talk.status : known.status;
-    if (!status) status = qkv__chat_render(f, talk.text, known.text, true, 0, out);
+    qkv_status status = talk.status ? talk.status : known.status;
+    if (!status) status = qkv_chat_render(c, (qkv_str){ talk.text, talk.length }, (qkv_str){ known.text, known.length }, out);
     qkv__json_writer_free(&talk);
     qkv__json_writer_free(&known);
     return status;
@@ -60,15 +54,16 @@ static qkv_status render_messages(const qkv__chat_format *f, const qkv__json_val
 qkv_status qkv__get_chat_prompt(const qkv__served *s, const qkv__json_value *body, qkv__prompts *p)
 {
     const qkv__json_value *messages = qkv__json_get(body, "messages"), *tools = qkv__json_get(body, "tools");
-    qkv_buffer text = { 0 };
+    qkv_text *text = NULL;
     bool no_tools = false;
-    if (!s->chat.template) return qkv__fail(QKV_USAGE, "%s", s->no_chat ? s->no_chat : "the model has no chat template");
+    if (!s->chat) return qkv__fail(QKV_USAGE, "%s", s->no_chat ? s->no_chat : "the model has no chat template");
+    if (!qkv__json_is_array(messages)) return qkv__fail(QKV_USAGE, "a conversation is an array of messages, and not empty");
     if (tools && !qkv__json_is_null(tools) && !qkv__json_is_array(tools))
         return qkv__fail(QKV_USAGE, "\"tools\" must be an array");
     qkv_status status = check_choice(body, &no_tools);
-    if (!status) status = render_messages(&s->chat, messages, no_tools ? NULL : tools, &text);
-    if (!status) status = encode_prompt_text(s, &text, p);
-    qkv_buffer_free(&text);
+    if (!status) status = render_messages(s->chat, messages, no_tools ? NULL : tools, &text);
+    if (!status) status = encode_prompt_text(s, text, p);
+    qkv_free(text);
     return status;
 }
 

@@ -347,8 +347,8 @@ static qkv_status serve_texts(qkv__request *r, bool is_chat)
     c->is_chat = is_chat;
     c->opts.size = sizeof c->opts;
     c->opts.no_special = is_chat;
-    c->opts.ends = &r->served->chat.end;
-    c->opts.n_ends = is_chat && r->served->chat.end >= 0;
+    c->opts.ends = &r->served->chat_end;
+    c->opts.n_ends = is_chat && r->served->chat_end >= 0;
     c->hooks = (qkv_hooks){ .data = r, .cancel = qkv__request_cancel };
     c->opts.hooks = &c->hooks;
     c->opts.on_text = put_completion_piece;

@@ -19,18 +19,19 @@ int qkv__look_every = 1000;
 /* ---- one model ---- */
 
 /* Chat templates are optional: the reason is kept for requests that want one. A template that was asked for must be there. */
-static qkv_status begin_chat_format(const qkv_server *s, qkv__served *x)
+static qkv_status begin_chat(const qkv_server *s, qkv__served *x)
 {
-    qkv_status status = qkv__chat_format_read(x->model, NULL, s->template_file, &x->chat);
-    if (!status || s->template_file || status == QKV_MEMORY) return status;
-    qkv__chat_format_free(&x->chat);
+    x->chat = qkv_chat_new(x->model, &(qkv_chat_opts){ .template_file = s->template_file });
+    x->chat_end = qkv_chat_end(x->chat);
+    if (x->chat) return QKV_OK;
+    if (s->template_file || qkv_error_status() == QKV_MEMORY) return qkv_error_status();
     return (x->no_chat = qkv__copy_text(qkv_error())) ? QKV_OK : QKV_MEMORY;
 }
 
 static void free_served(qkv__served *x)
 {
     qkv__batcher_free(x->batcher);
-    qkv__chat_format_free(&x->chat);
+    qkv_chat_free(x->chat);
     qkv_free(x->remembered.attended);
     qkv_buffer_free(&x->remembered.key);
     pthread_mutex_destroy(&x->remembered.lock);
@@ -61,7 +62,7 @@ qkv_status qkv__served_new(const qkv_server *s, const qkv_model *m, qkv_model *o
     x->coding = qkv__language_coding(m);
     if (x->job == QKV__GENERATES) {
         if (!(x->batcher = qkv__batcher_new(m, 2 * s->batch, s->prefix_cache))) status = QKV_MEMORY;
-        if (!status) status = begin_chat_format(s, x);
+        if (!status) status = begin_chat(s, x);
     }
     if (status) free_served(x);
     else *out = x;

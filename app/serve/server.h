@@ -2,6 +2,7 @@
 #ifndef QKV_SRC_SERVER_H
 #define QKV_SRC_SERVER_H
 
+#include <qkv/chat.h>
 #include "serve.h"
 
 #include "../../src/decode/batcher.h"
@@ -9,7 +10,6 @@
 #include "../engine/asked.h"
 #include "../engine/engine.h"
 #include "../../src/model/languages.h"
-#include "../../src/chat/chat_format.h"
 #include "joint.h"
 
 #include <microhttpd.h>
@@ -106,8 +106,9 @@ typedef struct qkv__served {
     qkv__engine *engine; /* of the live page; NULL: no request yet */
     pthread_mutex_t engine_lock;
     qkv__batcher *batcher; /* of completions; NULL for other models */
-    qkv__chat_format chat; /* its template is NULL where the model has none */
-    char *no_chat;         /* why not */
+    qkv_chat *chat;        /* renders prompts; NULL where the model has no template */
+    int32_t chat_end;      /* of it */
+    char *no_chat;         /* why there is none */
     qkv__joint joint;      /* of other texts */
     qkv__coding coding;
     int users; /* requests that began with it, and the server */

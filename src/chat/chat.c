@@ -26,7 +26,7 @@ struct qkv_chat {
     struct message *messages; /* n_messages of them */
     size_t n_messages, messages_bytes;
     qkv_buffer tools;      /* an array in JSON; empty: there are none */
-    qkv__batcher *batcher; /* keeps what was read: a talk that goes on begins like what it was */
+    qkv__batcher *batcher; /* NULL before the first answer; keeps what was read: a talk that goes on begins like what it was */
     /* What was read last, as text and as ids: an answer need not have the ids that its text has. */
     qkv_buffer known;
     qkv_ids known_ids;
@@ -36,11 +36,13 @@ struct qkv_chat {
 
 /* ---- making ---- */
 
-/* Bytes of what a token leaves in the caches of all layers. */
-static size_t token_bytes(const qkv_config *t)
+/* With room for the talk as it is and as it was, in the caches of all layers: dropping messages leaves another one. */
+static qkv__batcher *new_batcher(const qkv_chat *c)
 {
+    const qkv_config *t = qkv__model_config(c->model);
     int64_t d_k = t->d_k ? t->d_k : t->dim / t->heads, kv = t->kv_heads ? t->kv_heads : t->heads;
-    return sizeof(float) * (size_t)(2 * t->decoder_layers * d_k * kv);
+    const size_t token_bytes = sizeof(float) * (size_t)(2 * t->decoder_layers * d_k * kv);
+    return qkv__batcher_new(c->model, 1, 2 * token_bytes * (size_t)(c->o.max_context + PAGE));
 }
 
 /* An array of them; an empty one is as none. */
@@ -84,9 +86,6 @@ static qkv_status begin_chat(qkv_chat *c, const qkv_model *m)
     qkv_status status = read_tools(c);
     if (!status) status = qkv__chat_format_read(m, c->o.chat_template, c->o.template_file, &c->format);
     c->o.chat_template = c->o.template_file = NULL;
-    /* The talk as it is and as it was: dropping messages leaves another one. */
-    if (!status && !(c->batcher = qkv__batcher_new(m, 1, 2 * token_bytes(t) * (size_t)(c->o.max_context + PAGE))))
-        status = QKV_MEMORY;
     return status;
 }
 
@@ -282,7 +281,10 @@ static qkv_status settle_array(const char *what, qkv_str json, bool is_talk, qkv
 {
     qkv__json_writer w = { .style = QKV__JSON_SPACED };
     qkv__json_doc given = { 0 };
-    qkv_status status = qkv__json_parse(&(qkv__json_source){ .name = what, .text = json.data, .length = json.length }, &given);
+    const qkv__json_source source = { .name = what, .text = json.data, .length = json.length, .flags = QKV__JSON_NUL };
+    qkv_status status = qkv__json_parse(&source, &given);
+    if (!status && is_talk && (!qkv__json_is_array(given.top) || !qkv__json_size(given.top)))
+        status = qkv__fail(QKV_USAGE, "a conversation is an array of messages, and not empty");
     if (!status && !qkv__json_is_array(given.top)) status = qkv__fail(QKV_USAGE, "%s: it must be a JSON array", what);
     if (!status && is_talk) {
         qkv__json_open_array(&w, NULL);
@@ -421,6 +423,7 @@ static qkv_status reply(qkv_chat *c, const qkv_generate_opts *given, qkv_generat
     if (!c->n_messages) return qkv__fail(QKV_USAGE, "chat: there is no message to answer");
     qkv_status status = fit_prompt(c, o.max_tokens, usage);
     if (status) return status;
+    if (!c->batcher && !(c->batcher = new_batcher(c))) return QKV_MEMORY;
     o = options_of_answer(c, &o);
     usage->prompt_tokens = (int64_t)c->ids.n;
     status = qkv__generate(c->model, (qkv_str){ NULL, 0 }, &o, c->batcher, out);
