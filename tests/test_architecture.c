@@ -11,6 +11,7 @@
 #include <qkv/qkv.h>
 #include <qkv/unstable/util.h>
 #include "draw/view.h"
+#include "term/translator.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -219,11 +219,21 @@ static void draw_step(watching *w, const qkv_train_event *e)
                                      .is_last = e->kind == QKV_EVENT_LAST_STEP });
 }
 
+/* A reason of the library, as the catalogue has it; any other is marked where it is given. */
+static const char *known_reason(const char *reason)
+{
+    static const char *const known[] = { N_("--epochs reached"), N_("--steps reached"), N_("--minutes reached"),
+                                         N_("--patience: validation stopped improving"), N_("another rank was to end") };
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (!strcmp(reason, known[i])) return known[i];
+    return reason;
+}
+
 static void tell_end(watching *w, const qkv_train_event *e)
 {
     char time[32];
     format_duration(time, seconds_now() - w->began);
-    say_line(&w->progress, "stopped after %lld updates and %s: %s", (long long)e->at.step, time, _(e->reason));
+    say_line(&w->progress, "stopped after %lld updates and %s: %s", (long long)e->at.step, time, _(known_reason(e->reason)));
     if (e->score) say_line(&w->progress, "best: %s", e->score->words);
 }
 

@@ -3,7 +3,7 @@
 #include "architecture.h"
 #include "text_label.h"
 
-#include "../../src/base/language.h"
+#include "../term/translator.h"
 #include "../../src/base/options.h"
 
 #include <math.h>

@@ -7,6 +7,7 @@
 #include "../../src/base/out.h"
 
 #include "view.h"
+#include "../term/translator.h"
 
 #include <string.h>
 #include <strings.h>

@@ -2,7 +2,7 @@
 #include "flow.h"
 #include "picture.h"
 
-#include "../../src/base/language.h"
+#include "../term/translator.h"
 
 #include <math.h>
 #include <stdio.h>

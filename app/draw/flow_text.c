@@ -1,7 +1,7 @@
 /* flow_text.c: attention step by step as lines of text, with the shape of each. */
 #include "flow.h"
 
-#include "../../src/base/language.h"
+#include "../term/translator.h"
 #include "../../src/base/options.h"
 #include "../../src/base/out.h"
 

@@ -2,7 +2,7 @@
 #include "view.h"
 #include "names.h"
 
-#include "../../src/base/language.h"
+#include "../term/translator.h"
 #include "../../src/base/options.h"
 #include "../../src/base/size.h"
 

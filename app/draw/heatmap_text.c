@@ -1,5 +1,5 @@
 /* heatmap_text.c: numbers as coloured blocks on a terminal, as shades elsewhere. */
-#include "../../src/base/language.h"
+#include "../term/translator.h"
 
 #include <qkv/unstable/util.h>
 #include "../../src/base/options.h"

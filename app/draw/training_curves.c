@@ -6,6 +6,7 @@
 #include "../../src/base/out.h"
 
 #include "view.h"
+#include "../term/translator.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -17,6 +17,7 @@
 #include "../../src/data/label_list.h"
 #include "../../src/data/table.h"
 #include "../../src/model/model.h"
+#include "../term/translator.h"
 
 #include <math.h>
 #include <stdio.h>

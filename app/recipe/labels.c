@@ -4,7 +4,7 @@
 
 #include <qkv/unstable/util.h>
 
-#include "../../src/base/language.h"
+#include "../term/translator.h"
 #include "../../src/base/memory.h"
 #include "../../src/data/label_list.h"
 #include "../../src/data/table.h"

@@ -159,7 +159,7 @@ static void choose_micro_batches(qkv_training *t)
 {
     int parts = 8;
     while (parts < qkv_dist_size()) parts *= 2;
-    if (*qkv_dist_about() && !t->o.v.resume) qkv__choose(t, "micro-batches", "%d", parts);
+    if (qkv_dist_get_info()->hosts && !t->o.v.resume) qkv__choose(t, "micro-batches", "%d", parts);
 }
 
 /* Rank 0 reads it for all. */

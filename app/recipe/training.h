@@ -3,8 +3,8 @@
 #define QKV_SRC_JOB_TRAINING_H
 
 #include "../../src/base/json.h"
-#include "../../src/base/language.h"
-#include "../../src/data/notes.h"
+#include "../term/translator.h"
+#include "../report/notes.h"
 #include "../../src/data/repeats.h"
 #include "labels.h"
 #include "values.h"

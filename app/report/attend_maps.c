@@ -6,6 +6,7 @@
 #include "../../src/base/options.h"
 #include "../../src/base/size.h"
 #include "../../src/base/out.h"
+#include "../term/translator.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -3,6 +3,7 @@
 #include "../../src/inspect/attend.h"
 
 #include "../../src/base/out.h"
+#include "../term/translator.h"
 
 #include <stdlib.h>
 

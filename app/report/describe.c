@@ -5,6 +5,7 @@
 #include "../../src/io/weights.h"
 #include "../../src/model/ability.h"
 #include "../../src/base/out.h"
+#include "../term/translator.h"
 
 #include <qkv/task.h>
 #include <qkv/unstable/util.h>

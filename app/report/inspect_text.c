@@ -5,6 +5,7 @@
 
 #include "../../src/base/status.h"
 #include "../../src/base/out.h"
+#include "../term/translator.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
 #include "../../src/base/arena.h"
 #include "../../src/base/options.h"
 #include "../../src/base/size.h"
-#include "../../src/data/notes.h"
+#include "notes.h"
 
 #include <string.h>
 

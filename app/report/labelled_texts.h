@@ -3,7 +3,7 @@
 #define QKV_SRC_LABELLED_TEXTS_H
 
 #include "results.h"
-#include "../../src/data/notes.h"
+#include "notes.h"
 #include "../../src/task/texts.h"
 
 /* What is made of them. */

@@ -4,8 +4,9 @@
 #include "../../src/task/measure.h"
 
 #include "../../src/base/options.h"
-#include "../../src/data/notes.h"
+#include "notes.h"
 #include "../../src/base/out.h"
+#include "../term/translator.h"
 
 #include <math.h>
 

@@ -2,6 +2,7 @@
 #include "scores.h"
 #include "../../src/base/out.h"
 #include "correlation.h"
+#include "../term/translator.h"
 
 #include <qkv/score.h>
 

@@ -1,6 +1,8 @@
 /* language.c: texts in the reader's language, through gettext. */
 #include "language.h"
 
+#include "translator.h"
+
 #include <qkv/base.h>
 #include <qkv/unstable/util.h>
 

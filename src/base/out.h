@@ -2,7 +2,6 @@
 #ifndef QKV_SRC_OUT_H
 #define QKV_SRC_OUT_H
 
-#include "language.h"
 #include "buffer.h"
 
 /* The first error stays; what is put after it is lost. */

@@ -5,7 +5,6 @@
 
 #include <qkv/unstable/util.h>
 
-#include "language.h"
 
 #include <ctype.h>
 #include <pthread.h>

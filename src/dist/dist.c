@@ -5,7 +5,6 @@
 
 #include "plugin.h"
 
-#include "../base/language.h"
 #include "../base/memory.h"
 #include "../base/buffer.h"
 #include "../base/pool.h"
@@ -24,8 +23,7 @@ enum { DATA, SOME, END }; /* tags: a rank that ends early is not taken for one t
 static struct {
     const qkv__plugin *plugin; /* NULL: alone */
     int rank, ranks;
-    const char *host;
-    char about[3 * NAME_BYTES], place[2 * NAME_BYTES], warning[2 * NAME_BYTES];
+    qkv_dist_info info;
     /* of an exchange, a place for each rank */
     const void **send;
     void **receive;
@@ -34,13 +32,11 @@ static struct {
     const void **some;
     size_t *some_bytes, *some_most, *receive_most;
     size_t bytes; /* of all eight, one allocation */
-} dist = { .ranks = 1 };
+} dist = { .ranks = 1, .info = { .ranks = 1, .library = "", .host = "" } };
 
 int qkv_dist_rank(void) { return dist.rank; }
 int qkv_dist_size(void) { return dist.ranks; }
-const char *qkv_dist_about(void) { return dist.about; }
-const char *qkv_dist_place(void) { return dist.place; }
-const char *qkv_dist_warning(void) { return dist.warning; }
+const qkv_dist_info *qkv_dist_get_info(void) { return &dist.info; }
 
 /* ---- the plugin ---- */
 
@@ -104,7 +100,7 @@ static qkv_status mpi_failed(const char *why)
 {
     if (!why) return QKV_OK;
     qkv__keep_memory();
-    return qkv__fail(QKV_IO, "%s: MPI: %.400s", dist.place, why);
+    return qkv__fail(QKV_IO, "rank %d on %.200s: MPI: %.400s", dist.rank, dist.info.host, why);
 }
 
 static const char *exchange(const void *const *send, const size_t *send_bytes, void *const *receive,
@@ -316,7 +312,7 @@ static qkv_status own_facts(facts *f, int threads)
     if (!best) return qkv_error_status();
     *f = (facts){ .cores = threads ? threads : qkv_num_threads() };
     f->is_told = threads || !strncmp(qkv__threads_source(), "QKV_", 4) || !strncmp(qkv__threads_source(), "OMP_", 4);
-    snprintf(f->host, sizeof f->host, "%s", dist.host);
+    snprintf(f->host, sizeof f->host, "%s", dist.info.host);
 #ifdef __linux__
     sched_getaffinity(0, sizeof f->processors, &f->processors);
 #endif
@@ -376,15 +372,11 @@ static qkv_status divide_cores(const facts *all)
     const facts *own = &all[dist.rank];
     int sharing = 0, has = count_processors(own);
     for (int r = 0; r < dist.ranks; r++) sharing += may_meet(&all[r], own);
-    if (sharing > has)
-        snprintf(dist.warning, sizeof dist.warning,
-                 qkv__translated("%d ranks on %.100s share %d cores: fewer ranks are as fast"), sharing, own->host, has);
-    else if (own->is_told && sharing * own->cores > has)
-        snprintf(dist.warning, sizeof dist.warning,
-                 qkv__translated("%d ranks on %.100s with %d threads each share %d cores: fewer threads are as fast"), sharing,
-                 own->host, own->cores, has);
-    if (own->is_told) return QKV_OK;
-    return qkv_set_num_threads(sharing < own->cores ? own->cores / sharing : 1);
+    dist.info.sharing = sharing;
+    dist.info.cores = has;
+    dist.info.has_threads = own->is_told;
+    dist.info.threads = own->is_told ? own->cores : sharing < own->cores ? own->cores / sharing : 1;
+    return own->is_told ? QKV_OK : qkv_set_num_threads(dist.info.threads);
 }
 
 static int count_hosts(const facts *all)
@@ -398,27 +390,14 @@ static int count_hosts(const facts *all)
     return hosts;
 }
 
-/* For people, so in their language. */
-static void tell_about(int hosts, const char *library, int threads)
-{
-    char where[NAME_BYTES], each[NAME_BYTES];
-    const char *ranks = hosts > 1        ? QKV__N("%d ranks on %d hosts")
-                        : dist.ranks > 1 ? QKV__N("%d ranks on %d host")
-                                         : QKV__N("%d rank on %d host");
-    snprintf(where, sizeof where, qkv__translated(ranks), dist.ranks, hosts);
-    snprintf(each, sizeof each, qkv__translated(threads > 1 ? QKV__N("%d threads each") : QKV__N("%d thread each")), threads);
-    snprintf(dist.about, sizeof dist.about, qkv__translated("%s, %.100s, instruction set %s, %s"), where, library, qkv_isa(),
-             each);
-}
-
-static qkv_status agree(int threads, const char *library)
+static qkv_status agree(int threads)
 {
     facts own, *all = qkv__alloc((size_t)dist.ranks * sizeof *all);
     qkv_status status = all ? own_facts(&own, threads) : QKV_MEMORY;
     if (!status) status = qkv__dist_share(&own, sizeof own, all);
     if (!status) status = agree_on_set(all);
     if (!status) status = divide_cores(all);
-    if (!status) tell_about(count_hosts(all), library, threads ? threads : qkv_num_threads());
+    if (!status) dist.info.hosts = count_hosts(all);
     qkv__release(all, (size_t)dist.ranks * sizeof *all);
     return status;
 }
@@ -453,17 +432,18 @@ static qkv_status read_silence(double *seconds)
 
 qkv_status qkv_dist_init(int threads)
 {
-    const char *name = launched_by(), *library = "";
+    const char *name = launched_by();
     double silence;
     if (!name || dist.plugin) return QKV_OK;
     const qkv__plugin *p = load_plugin(name);
     if (!p || read_silence(&silence)) return qkv_error_status();
-    const char *why = p->start(silence, &dist.rank, &dist.ranks, &dist.host, &library);
+    const char *why = p->start(silence, &dist.rank, &dist.ranks, &dist.info.host, &dist.info.library);
     if (why) return qkv__fail(QKV_IO, "MPI does not start: %.400s", why);
     dist.plugin = p;
-    snprintf(dist.place, sizeof dist.place, "rank %d on %.200s", dist.rank, dist.host);
+    dist.info.rank = dist.rank;
+    dist.info.ranks = dist.ranks;
     qkv_status status = make_tables();
-    return status ? status : agree(threads, library);
+    return status ? status : agree(threads);
 }
 
 static void leave(void)

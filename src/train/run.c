@@ -7,7 +7,6 @@
 
 #include "../base/clock.h"
 #include "../base/file.h"
-#include "../base/language.h"
 #include "../base/memory.h"
 #include "../base/options.h"
 #include "../base/size.h"
@@ -196,12 +195,12 @@ static const char *why_end(run *r)
     r->was_stopped = stopped != NULL;
     if (stopped) return stopped;
     if (r->last_step && r->at.step >= r->last_step)
-        return !o->steps || r->last_step != o->steps ? QKV__N("--epochs reached")
+        return !o->steps || r->last_step != o->steps ? "--epochs reached"
                : o->steps_reason                     ? o->steps_reason
-                                                     : QKV__N("--steps reached");
-    if (o->minutes > 0 && qkv__seconds() - r->began >= 60 * o->minutes) return QKV__N("--minutes reached");
+                                                     : "--steps reached";
+    if (o->minutes > 0 && qkv__seconds() - r->began >= 60 * o->minutes) return "--minutes reached";
     if (o->patience && o->validate && qkv_trainer_best_so_far(r->trainer)->missed >= o->patience)
-        return QKV__N("--patience: validation stopped improving");
+        return "--patience: validation stopped improving";
     return NULL;
 }
 
@@ -222,7 +221,7 @@ static qkv_status agree_on_end(run *r)
     while (!status && first < ranks && !all[first].ends) first++;
     if (!status && first < ranks) {
         r->was_stopped = all[first].was_stopped;
-        if (!r->reason) r->reason = QKV__N("another rank was to end");
+        if (!r->reason) r->reason = "another rank was to end";
     }
     qkv__release(all, sizeof own * (size_t)ranks);
     return status;

@@ -30,12 +30,17 @@ QKV_API qkv_status qkv_dist_init(int threads);
 QKV_API int qkv_dist_rank(void); /* from 0; 0 when there is one */
 QKV_API int qkv_dist_size(void); /* 1 unless started by a launcher */
 
-/* "4 ranks on 2 hosts, Open MPI 4.1.4, instruction set avx2, 1 thread each"; "" when not started. Static text. */
-QKV_API const char *qkv_dist_about(void);
-/* "rank 2 on host7"; "" when not started. Static text. */
-QKV_API const char *qkv_dist_place(void);
-/* What is worth a warning, such as more threads than cores; "" for nothing. Static text. */
-QKV_API const char *qkv_dist_warning(void);
+/* What qkv_dist_init() found. */
+typedef struct qkv_dist_info {
+    int rank, ranks, hosts;     /* 0, 1 and 0 when not started */
+    const char *library, *host; /* "Open MPI 4.1.4"; the name of this rank's machine; "" when not started. Static text */
+    int threads;                /* of this rank */
+    int has_threads;            /* 1: they were asked for, 0: they are this rank's share of the cores */
+    int sharing, cores;         /* ranks that may run on the same cores as this one; those cores */
+} qkv_dist_info;
+
+/* Static; qkv_dist_finalize() changes nothing there. */
+QKV_API const qkv_dist_info *qkv_dist_get_info(void);
 
 /* The i-th plugin that is there, "openmpi" or "mpich"; NULL after the last. */
 QKV_API const char *qkv_dist_plugin(int i);

@@ -1,6 +1,6 @@
 /* qkv/unstable/util.h: what the command shares with the library: UTF-8, files, the machine, memory in use.
  *
- * Threads: any function from any thread, except qkv_set_isa() and qkv_set_translator(): not while another thread computes. */
+ * Threads: any function from any thread, except qkv_set_isa(): not while another thread computes. */
 #ifndef QKV_UNSTABLE_UTIL_H
 #define QKV_UNSTABLE_UTIL_H
 
@@ -60,13 +60,6 @@ QKV_API qkv_status qkv_file_writable(const char *path);
 /* Which file is mapped at an address, for a handler of SIGBUS that tells of a model's file that was cut: safe to call there.
  * Its path, cut to `room` bytes with its NUL, goes to path. 0, and an empty path, where there is no file. */
 QKV_API int qkv_mapped_file(const void *address, char *path, size_t room);
-
-/* ---- the reader's language ----------------------------------------------------------------------
- * What the library writes for people (the words in pictures, tables as text, notes of a training) is English, or what this
- * function gives for the English: its translation, or the text itself; static text, and of a printf format one that takes the
- * same. Errors, JSON, CSV and the files of models and trainings are English always. NULL: all is English again. */
-typedef const char *(*qkv_translator)(const char *english);
-QKV_API void qkv_set_translator(qkv_translator translator);
 
 /* ---- tokenizers ---- */
 

@@ -3,8 +3,9 @@
 
 #include <qkv/unstable/util.h>
 
-#include "../base/language.h"
-#include "../base/memory.h"
+#include "../../src/base/memory.h"
+#include "../../src/base/status.h"
+#include "../term/translator.h"
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,8 +1,6 @@
 /* notes.h: what is told of text that was read and is no error: lines that were repaired, texts that were left out. */
-#ifndef QKV_SRC_NOTES_H
-#define QKV_SRC_NOTES_H
-
-#include "../base/status.h"
+#ifndef QKV_APP_REPORT_NOTES_H
+#define QKV_APP_REPORT_NOTES_H
 
 #include <qkv/data.h>
 

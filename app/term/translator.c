@@ -1,7 +1,7 @@
-/* language.c: texts for people, in the reader's language. */
-#include "language.h"
+/* translator.c: texts for people, in the reader's language. */
+#include "translator.h"
 
-#include <qkv/unstable/util.h>
+#include <stddef.h>
 
 static qkv_translator translate;
 
