@@ -16,7 +16,7 @@ for file in libqkv.so libqkv.so.1 libqkv.a; do check "$file is installed" test -
 contains "the soname is versioned" "$(objdump -p "$library_folder/libqkv.so")" "libqkv.so.1"
 installed=$(cd "$folder/root" && find . -type f)
 contains "command, headers and manual are installed" "$installed" bin/qkv include/qkv/qkv.h include/qkv/base.h man1/qkv.1 zh_CN/man1/qkv.1 \
-    share/locale/zh_CN/LC_MESSAGES/qkv.mo
+    cmake/qkv/qkvConfigVersion.cmake share/locale/zh_CN/LC_MESSAGES/qkv.mo
 contains "the installed command finds its Chinese texts" \
     "$("$folder/root/$(echo "$installed" | grep 'bin/qkv$')" learn --lang zh 2>&1)" "亲手计算查询、键和值"
 
@@ -44,6 +44,32 @@ wanted="$(pkg-config --modversion qkv) 1"
 # shellcheck disable=SC2046
 check "a program builds with pkg-config" "$@" "$folder/use.c" $(pkg-config --cflags --libs qkv) -o "$folder/use"
 same "and runs" "$wanted" "$(LD_LIBRARY_PATH=$library_folder "$folder/use" 2>&1)"
+if command -v cmake >/dev/null; then
+    mkdir "$folder/project"
+    cp "$folder/use.c" "$folder/project"
+    cat >"$folder/project/CMakeLists.txt" <<'END'
+cmake_minimum_required(VERSION 3.10)
+project(use C)
+find_package(qkv ${WANTED} REQUIRED)
+add_executable(use use.c)
+target_link_libraries(use PRIVATE qkv::qkv)
+END
+    # with_cmake FOLDER VERSION
+    with_cmake() {
+        CC=$compiler cmake -S "$folder/project" -B "$1" -DCMAKE_PREFIX_PATH="$folder/root$prefix" -DWANTED="$2"
+    }
+    prefix=$(pkg-config --variable=prefix qkv) compiler=$*
+    prefix=${prefix#"$folder/root"}
+    version=$(pkg-config --modversion qkv)
+    check "a CMake project finds the package" with_cmake "$folder/project/build" "${version%.*}"
+    check "and builds" cmake --build "$folder/project/build"
+    same "and runs" "$wanted" "$("$folder/project/build/use" 2>&1)"
+    minor=${version#*.}
+    refuse "another minor version is refused" with_cmake "$folder/project/other" "${version%%.*}.$((${minor%.*} - 1))"
+    refuse "so is another major version" with_cmake "$folder/project/other" "$((${version%%.*} + 1)).0"
+else
+    skipped "a CMake project: there is no cmake"
+fi
 if command -v c++ >/dev/null; then
     sample=$(dirname "$0")/../examples/10_attention.cpp
     [ "$sanitizers" = none ] || sanitized="-fsanitize=$sanitizers"
@@ -59,4 +85,9 @@ rm -f "$library_folder"/libqkv.so*
 check "the static library builds with pkg-config --static" \
     "$@" "$folder/use.c" $(pkg-config --static --cflags --libs qkv) -o "$folder/use_static"
 same "and runs alone" "$wanted" "$("$folder/use_static" 2>&1)"
+if command -v cmake >/dev/null; then
+    check "a CMake project takes it then" with_cmake "$folder/project/static" ""
+    check "and builds with it" cmake --build "$folder/project/static"
+    same "and runs with it" "$wanted" "$("$folder/project/static/use" 2>&1)"
+fi
 finish
