@@ -21,10 +21,11 @@ static qkv_tokenizer *learn_tokens(const char *file)
 static qkv_status train(qkv_model *model, const qkv_dataset *pairs, long steps)
 {
     qkv_trainer_opts how = { .optimizer = &(qkv_optimizer_opts){ .rule = QKV_OPTIMIZER_ADAM, .beta2 = 0.98f, .eps = 1e-9f },
-                             .schedule = { .kind = QKV_SCHEDULE_LINEAR, .lr = 2e-3, .warmup = steps / 8, .steps = steps },
+                             .schedule = &(
+                                 qkv_schedule){ .kind = QKV_SCHEDULE_LINEAR, .lr = 2e-3, .warmup = steps / 8, .steps = steps },
                              .batches = &(qkv_batch_opts){ .max_tokens = 1024, .start = START, .end = END, .pad = PAD },
-                             .smoothing = 0.1f,
-                             .clip = 1 };
+                             .label_smoothing = 0.1f,
+                             .clip_norm = 1 };
     qkv_trainer *trainer = qkv_trainer_new(model, pairs, &how);
     qkv_status status = trainer ? QKV_OK : qkv_error_status();
     for (qkv_train_state now = { 0 }; !status && now.step < steps;) {

@@ -46,8 +46,8 @@ int main(int argc, char **argv)
     const qkv_trainer_opts how = {
         .loss = &loss,
         .optimizer = &(qkv_optimizer_opts){ .rule = QKV_OPTIMIZER_ADAM, .beta2 = 0.98f },
-        .clip = 1,
-        .schedule = { .kind = QKV_SCHEDULE_LINEAR, .lr = 3e-3, .warmup = steps / 10, .steps = steps },
+        .clip_norm = 1,
+        .schedule = &(qkv_schedule){ .kind = QKV_SCHEDULE_LINEAR, .lr = 3e-3, .warmup = steps / 10, .steps = steps },
         .batches = &(qkv_batch_opts){ .max_tokens = 1024, .bare = 1 }
     };
     qkv_trainer *trainer = ok ? qkv_trainer_new(w.model, w.pairs, &how) : NULL;

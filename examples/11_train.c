@@ -11,7 +11,7 @@ static const qkv_batch_opts batches = { .max_tokens = 1024, .start = START, .end
 
 static qkv_status validate(void *valid, const qkv_model *m, qkv_run_score *out)
 {
-    qkv_status status = qkv_evaluate(m, valid, NULL, &batches, &out->loss);
+    qkv_status status = qkv_evaluate(m, valid, &(qkv_evaluate_opts){ .batches = &batches }, &out->loss);
     out->score = -out->loss; /* higher is better */
     snprintf(out->words, sizeof out->words, "valid loss %.3f", out->loss);
     return status;
@@ -39,12 +39,13 @@ int main(int argc, char **argv)
     if (!status) status = qkv_dataset_add_files(train, t, t, argv[2], NULL, NULL, NULL);
     if (!status) status = qkv_dataset_add_files(valid, t, t, argv[3], NULL, NULL, NULL);
     if (!status && !(status = qkv_model_set_tokenizers(m, t, NULL))) t = NULL; /* the model owns it */
-    const qkv_trainer_opts how = { .optimizer = &(
-                                       qkv_optimizer_opts){ .rule = QKV_OPTIMIZER_ADAM, .beta2 = 0.98f, .eps = 1e-9f },
-                                   .schedule = { .kind = QKV_SCHEDULE_INVERSE_SQRT, .lr = 1, .warmup = 200, .dim = tiny.dim },
-                                   .batches = &batches,
-                                   .smoothing = 0.1f,
-                                   .clip = 1 };
+    const qkv_trainer_opts how = {
+        .optimizer = &(qkv_optimizer_opts){ .rule = QKV_OPTIMIZER_ADAM, .beta2 = 0.98f, .eps = 1e-9f },
+        .schedule = &(qkv_schedule){ .kind = QKV_SCHEDULE_INVERSE_SQRT, .lr = 1, .warmup = 200, .dim = tiny.dim },
+        .batches = &batches,
+        .label_smoothing = 0.1f,
+        .clip_norm = 1
+    };
     qkv_train_opts run = {
         .folder = argv[1], .trainer = &how, .steps = atol(argv[4]), .validate = validate, .each = report, .data = valid
     };

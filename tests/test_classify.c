@@ -401,8 +401,8 @@ static void weights_by_hand(void **state)
         double whole, parts; /* batches add up, weights and all */
         qkv_batch_opts small = in_order;
         small.max_tokens = 6;
-        assert_int_equal(qkv_evaluate(m, l.pairs, &o, &in_order, &whole), QKV_OK);
-        assert_int_equal(qkv_evaluate(m, l.pairs, &o, &small, &parts), QKV_OK);
+        assert_int_equal(qkv_evaluate(m, l.pairs, &(qkv_evaluate_opts){ .loss = &o, .batches = &in_order }, &whole), QKV_OK);
+        assert_int_equal(qkv_evaluate(m, l.pairs, &(qkv_evaluate_opts){ .loss = &o, .batches = &small }, &parts), QKV_OK);
         assert_true(fabs(whole - parts) < 1e-6 * whole);
     }
     const qkv_loss a = qkv_loss_classification(NULL, CLASSES), b = qkv_loss_classification(weights, CLASSES);
@@ -422,7 +422,7 @@ static void classes_that_are_none(void **state)
         double loss;
         add_texts(&l, m, 1, texts, &wrong[i]);
         const qkv_loss o = qkv_loss_classification(weights, CLASSES);
-        assert_int_equal(qkv_evaluate(m, l.pairs, &o, &in_order, &loss), QKV_USAGE);
+        assert_int_equal(qkv_evaluate(m, l.pairs, &(qkv_evaluate_opts){ .loss = &o, .batches = &in_order }, &loss), QKV_USAGE);
         assert_non_null(strstr(qkv_error(), "outside 0..2"));
         free_learned(&l);
     }
@@ -1041,7 +1041,7 @@ static qkv_status all_of_it(void)
             p, m, &(qkv_example){ .kind = QKV_EXAMPLE_CLASS, .text = { "w1 \xff", 4 }, .pair = { "w2", 2 }, .class_id = 1 });
     double loss;
     const qkv_loss o = qkv_loss_classification((float[]){ 1, 2, 3 }, CLASSES);
-    if (!status) status = qkv_evaluate(m, p, &o, &in_order, &loss);
+    if (!status) status = qkv_evaluate(m, p, &(qkv_evaluate_opts){ .loss = &o, .batches = &in_order }, &loss);
     if (!status) status = qkv_model_save(m, folder, NULL);
     qkv_model *copy = status ? NULL : qkv_model_load(folder, NULL);
     if (!status && !copy) status = qkv_error_status();

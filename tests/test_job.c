@@ -254,7 +254,7 @@ static void a_plan_changes_no_weight(void **state)
     size_t bytes = sizeof(float) * (size_t)qkv__params_block(qkv_model_params(m));
     float *before = malloc(bytes);
     memcpy(before, qkv__params_data(qkv_model_params(m)), bytes);
-    qkv_train_opts o = { .minutes = 0.005, .trainer = &(qkv_trainer_opts){ .clip = 1 } };
+    qkv_train_opts o = { .minutes = 0.005, .trainer = &(qkv_trainer_opts){ .clip_norm = 1 } };
     qkv_run_plan short_one, long_one;
     assert_int_equal(qkv_train_plan(m, p, &o, 0, &short_one), QKV_OK);
     assert_memory_equal(before, qkv__params_data(qkv_model_params(m)), bytes);

@@ -226,7 +226,7 @@ static void training_reports_the_same(void **state)
         qkv_batch_opts opts = bare;
         for (opts.in_order = 0; opts.in_order < 2; opts.in_order++) {
             double loss, wanted = sum.nats / (double)sum.tokens;
-            assert_int_equal(qkv_evaluate(m, p, &o, &opts, &loss), QKV_OK);
+            assert_int_equal(qkv_evaluate(m, p, &(qkv_evaluate_opts){ .loss = &o, .batches = &opts }, &loss), QKV_OK);
             assert_true(fabs(loss - wanted) < 1e-6 * wanted);
         }
         qkv_dataset_free(p);
@@ -516,9 +516,9 @@ static void at_least_one(void **state)
     qkv_dataset *p = qkv_dataset_new(); /* nothing to guess at all */
     double loss;
     assert_int_equal(qkv_dataset_add(p, m, &(qkv_example){ .kind = QKV_EXAMPLE_TEXT, .text = { "", 0 } }), QKV_OK);
-    assert_int_equal(qkv_evaluate(m, p, &o, &together, &loss), QKV_USAGE);
+    assert_int_equal(qkv_evaluate(m, p, &(qkv_evaluate_opts){ .loss = &o, .batches = &together }, &loss), QKV_USAGE);
     qkv_trainer *t = qkv_trainer_new(m, p, &(qkv_trainer_opts){ .loss = &o, .batches = &together });
-    qkv_train_state now;
+    qkv_train_state now = { 0 };
     assert_int_equal(qkv_trainer_step(t, &now), QKV_OK);
     assert_int_equal(now.tokens, 0);
     assert_true(now.loss == 0);
@@ -526,7 +526,7 @@ static void at_least_one(void **state)
     qkv_dataset_free(p);
     p = qkv_dataset_new(); /* labels have no room where texts were added in another way */
     assert_int_equal(qkv_dataset_add_ids(p, (int32_t[]){ 7, 8, 9 }, 3, (int32_t[]){ 1 }, 1), QKV_OK);
-    assert_int_equal(qkv_evaluate(m, p, &o, &together, &loss), QKV_USAGE);
+    assert_int_equal(qkv_evaluate(m, p, &(qkv_evaluate_opts){ .loss = &o, .batches = &together }, &loss), QKV_USAGE);
     assert_non_null(strstr(qkv_error(), "QKV_EXAMPLE_TEXT"));
     qkv_dataset_free(p);
     qkv_model_free(m);
@@ -654,11 +654,11 @@ static qkv_trainer *trainer_of(int job, qkv_model *m, const qkv_dataset *p, cons
     const qkv_trainer_opts opts = {
         .loss = o,
         .optimizer = &(qkv_optimizer_opts){ .rule = QKV_OPTIMIZER_ADAM },
-        .schedule = { .kind = QKV_SCHEDULE_LINEAR, .lr = 0.01, .warmup = 4, .steps = STEPS },
+        .schedule = &(qkv_schedule){ .kind = QKV_SCHEDULE_LINEAR, .lr = 0.01, .warmup = 4, .steps = STEPS },
         .batches = &(qkv_batch_opts){ .max_tokens = 60, .start = START, .end = END, .bare = job == GENERATE },
-        .update_freq = 2,
-        .smoothing = 0.1f,
-        .clip = 1,
+        .accumulate = 2,
+        .label_smoothing = 0.1f,
+        .clip_norm = 1,
         .seed = 5,
     };
     return m && p ? qkv_trainer_new(m, p, &opts) : NULL;
@@ -688,7 +688,7 @@ static char *train(int job, int threads, int stop, size_t *n, double *first, dou
     qkv_trainer *t = trainer_of(job, m, p, &o);
     assert_non_null(t);
     for (int step = 1; step <= STEPS; step++) {
-        qkv_train_state now;
+        qkv_train_state now = { 0 };
         assert_int_equal(qkv_trainer_step(t, &now), QKV_OK);
         assert_int_equal(now.step, step);
         *(step == 1 ? first : last) = now.loss;
@@ -698,7 +698,7 @@ static char *train(int job, int threads, int stop, size_t *n, double *first, dou
         qkv_model_free(m);
         m = model_of(job, 99); /* other weights, which the checkpoint replaces */
         t = trainer_of(job, m, p, &o);
-        assert_int_equal(qkv_trainer_load(t, path), QKV_OK);
+        assert_int_equal(qkv_trainer_load(t, path, NULL), QKV_OK);
     }
     assert_int_equal(qkv_trainer_save(t, path), QKV_OK);
     qkv_trainer_free(t);
@@ -742,9 +742,9 @@ static void other_losses(void **state)
         qkv_model *m = model_of(job, 3);
         qkv_trainer *t = trainer_of(job, m, p, &own[i]), *other = trainer_of(job, m, p, &wrong[i]);
         assert_int_equal(qkv_trainer_save(t, path), QKV_OK);
-        assert_int_equal(qkv_trainer_load(other, path), QKV_USAGE);
+        assert_int_equal(qkv_trainer_load(other, path, NULL), QKV_USAGE);
         assert_non_null(strstr(qkv_error(), "other options"));
-        assert_int_equal(qkv_trainer_load(t, path), QKV_OK);
+        assert_int_equal(qkv_trainer_load(t, path, NULL), QKV_OK);
         qkv_trainer_free(t);
         qkv_trainer_free(other);
         qkv_model_free(m);
@@ -781,7 +781,7 @@ static void every_forward_has_its_number(void **state)
         assert_int_equal(qkv_trainer_save(t, path), QKV_OK);
         qkv_trainer_free(t);
         assert_non_null(t = trainer_of(GENERATE, m, p, &o));
-        assert_int_equal(qkv_trainer_load(t, path), QKV_OK);
+        assert_int_equal(qkv_trainer_load(t, path, NULL), QKV_OK);
     }
     assert_true(n_passes > 30 && n_passes <= 40); /* two batches an update, but at the end of an epoch */
     for (int i = 0; i < n_passes; i++) assert_int_equal(passes[i], i);
@@ -820,7 +820,7 @@ static qkv_status all_of_it(void)
     qkv_status status = t ? qkv_trainer_step(t, NULL) : qkv_error_status();
     double loss;
     const qkv_batch_opts batches = { .start = START, .end = END, .bare = failing_job == GENERATE };
-    if (!status) status = qkv_evaluate(m, p, &o, &batches, &loss);
+    if (!status) status = qkv_evaluate(m, p, &(qkv_evaluate_opts){ .loss = &o, .batches = &batches }, &loss);
     qkv_trainer_free(t);
     qkv_model_free(m);
     qkv_dataset_free(p);

@@ -247,6 +247,7 @@ static qkv_status each_labelled(void *data, const qkv_labelled *x) { return (voi
 #define V_const_qkv_load_opts_P ZERO(qkv_load_opts)
 #define V_const_qkv_mha_opts_P &(qkv_mha_opts){ .dim = 4, .heads = 1 }
 #define V_const_qkv_loss_P &loss
+#define V_const_qkv_evaluate_opts_P ZERO(qkv_evaluate_opts)
 #define V_const_qkv_masked_lm_opts_P ZERO(qkv_masked_lm_opts)
 #define V_const_qkv_example_P ZERO(qkv_example)
 #define V_const_qkv_optimizer_opts_P ZERO(qkv_optimizer_opts)

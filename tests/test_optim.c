@@ -39,7 +39,7 @@ static void equals_pytorch_after_100_steps(void **state)
             lcg_fill(vector->grad, 3);
             assert_int_equal(qkv_optimizer_step(o), QKV_OK);
         }
-        assert_int_equal(qkv_optimizer_steps(o), 100);
+        assert_int_equal(qkv__optimizer_steps(o), 100);
         for (int i = 0; i < 9; i++) {
             float ours = i < 6 ? qkv_tensor_data(matrix)[i] : qkv_tensor_data(vector)[i - 6];
             if (!(fabs((double)ours - golden[c].after[i]) <= 1e-6))
@@ -162,11 +162,11 @@ static void refuses(void **state)
     }
     for (int rule = 0; rule <= QKV_OPTIMIZER_ADAMW; rule++) {
         qkv_optimizer *any = qkv_optimizer_new(p, &(qkv_optimizer_opts){ .rule = (qkv_optimizer_rule)rule });
-        assert_true(qkv_optimizer_lr(any) == (rule >= QKV_OPTIMIZER_ADAM ? 0.001f : 0.01f));
+        assert_true(qkv__optimizer_lr(any) == (rule >= QKV_OPTIMIZER_ADAM ? 0.001f : 0.01f));
         qkv_optimizer_free(any);
     }
     qkv_optimizer *o = qkv_optimizer_new(p, NULL);
-    assert_true(qkv_optimizer_lr(o) == 0.01f);
+    assert_true(qkv__optimizer_lr(o) == 0.01f);
     qkv__params_grad(p)[0] = 1;
     for (int i = 0; i < 3; i++) {
         qkv_optimizer_set_lr(o, (const float[]){ NAN, INFINITY, -1 }[i]);
@@ -177,7 +177,7 @@ static void refuses(void **state)
     assert_true(qkv__params_data(p)[0] == 1);
     qkv_params_add(p, "later", QKV_SHAPE(2), QKV_INIT_ONE, 0);
     assert_int_equal(qkv_optimizer_step(o), QKV_USAGE);
-    assert_int_equal(qkv_optimizer_steps(o), 1);
+    assert_int_equal(qkv__optimizer_steps(o), 1);
     qkv_optimizer_free(o);
     qkv_params_free(p);
     qkv_optimizer_free(NULL);

@@ -428,7 +428,7 @@ static void learning_reads_alike(void **state)
     assert_memory_equal(together, found->data, sizeof(float) * 12);
     const qkv_loss o = qkv_loss_classification(NULL, 3);
     double loss, wanted = 0, p3[3];
-    assert_int_equal(qkv_evaluate(m, p, &o, &opts, &loss), QKV_OK);
+    assert_int_equal(qkv_evaluate(m, p, &(qkv_evaluate_opts){ .loss = &o, .batches = &opts }, &loss), QKV_OK);
     for (int i = 0; i < 4; i++) {
         classes_of(m, pair_ids[i], pair_types[i], pair_lengths[i], p3);
         wanted -= log(p3[i % 3]) / 5;
@@ -1204,7 +1204,8 @@ static void documents_as_the_model_reads_them(void **state)
             QKV_OK);
         const qkv_loss o = qkv_loss_language_model();
         double loss;
-        assert_int_equal(qkv_evaluate(m, p, &o, &(qkv_batch_opts){ .bare = 1 }, &loss), QKV_OK);
+        assert_int_equal(
+            qkv_evaluate(m, p, &(qkv_evaluate_opts){ .loss = &o, .batches = &(qkv_batch_opts){ .bare = 1 } }, &loss), QKV_OK);
         assert_true(fabs(loss - sum.nats / 3) < 1e-5);
         qkv_dataset_free(p);
         qkv_model_free(m);

@@ -83,16 +83,15 @@ static qkv_status give_score(void *data, const qkv_model *m, qkv_run_score *out)
     return QKV_OK;
 }
 
-static qkv_trainer_opts how; /* of the last options */
+static qkv_trainer_opts how;  /* of the last options, */
+static qkv_schedule schedule; /* and its schedule */
 
 static qkv_train_opts options_of(const char *name, witness *w)
 {
     static const qkv_optimizer_opts adam = { .rule = QKV_OPTIMIZER_ADAM };
     static const qkv_batch_opts batches = { .max_tokens = 60, .start = 1, .end = 2 };
-    how = (qkv_trainer_opts){ .optimizer = &adam,
-                              .schedule = { .kind = QKV_SCHEDULE_LINEAR, .lr = 1e-2, .warmup = 2, .steps = STEPS },
-                              .batches = &batches,
-                              .seed = 5 };
+    schedule = (qkv_schedule){ .kind = QKV_SCHEDULE_LINEAR, .lr = 1e-2, .warmup = 2, .steps = STEPS };
+    how = (qkv_trainer_opts){ .optimizer = &adam, .schedule = &schedule, .batches = &batches, .seed = 5 };
     return (qkv_train_opts){ .folder = name ? in_folder(name) : NULL,
                              .job = "copy",
                              .trainer = &how,
@@ -248,14 +247,14 @@ static void the_best_model_stays(void **state)
     o.validate = give_score;
     o.keep = 1;
     assert_int_equal(train(&o, &end), QKV_OK);
-    assert_int_equal(end.best.best_step, 8);
-    assert_true(end.best.best == 3 && end.best.missed == 1);
+    assert_int_equal(end.best_step, 8);
+    assert_true(end.best == 3 && end.missed == 1);
     assert_int_equal(access(in_folder("best/step-12/model.safetensors"), F_OK), 0);
     assert_int_equal(access(in_folder("best/step-8"), F_OK), -1); /* only the last one is kept */
     o = options_of("eight", &short_one);
     o.validate = give_score;
     o.steps = 8;
-    how.schedule.steps = STEPS;
+    schedule.steps = STEPS;
     assert_int_equal(train(&o, &end), QKV_OK);
     assert_same_file("best", "eight", "model.safetensors");
     size_t n;
@@ -276,7 +275,7 @@ static void the_last_validation_is_told(void **state)
     o.validate = give_score;
     o.steps = 6;
     assert_int_equal(train(&o, &end), QKV_OK);
-    assert_int_equal(end.best.best_step, 4);
+    assert_int_equal(end.best_step, 4);
     size_t n;
     char *record = contents("between", "training.json", &n);
     assert_non_null(strstr(record, "\"best_step\": 6"));
@@ -447,7 +446,7 @@ static void losses_decide_between_equal_scores(void **state)
     qkv_train_result end;
     o.data = &n, o.each = NULL, o.stop = NULL, o.validate = equal_scores, o.valid_every = 3;
     assert_int_equal(train(&o, &end), QKV_OK);
-    assert_true(n == 4 && end.best.best_step == 9 && end.best.missed == 1 && end.best.best_loss == 4);
+    assert_true(n == 4 && end.best_step == 9 && end.missed == 1 && end.best_loss == 4);
     size_t size;
     char *log = contents("equal", "log.jsonl", &size), *record = contents("equal", "training.json", &size);
     assert_non_null(strstr(log, "{\"step\": 12, \"score\": 1, \"best\": false}\n"));
@@ -473,7 +472,7 @@ static void errors_end_it(void **state)
     qkv_train_result end;
     qkv_train_opts o = options_of(NULL, &w);
     qkv_trainer_opts wild = *o.trainer;
-    wild.schedule = (qkv_schedule){ .kind = QKV_SCHEDULE_CONSTANT, .lr = 1e38 };
+    wild.schedule = &(qkv_schedule){ .kind = QKV_SCHEDULE_CONSTANT, .lr = 1e38 };
     o.trainer = &wild;
     assert_int_equal(train(&o, &end), QKV_NUMERIC);
     assert_true(end.at.step == 0 && w.steps_told == 0 && w.ends == 0 && !end.reason);
@@ -481,7 +480,7 @@ static void errors_end_it(void **state)
     o = options_of("failing", NULL);
     o.data = &n, o.each = NULL, o.stop = NULL, o.validate = fail_at_second, o.valid_every = 3;
     assert_int_equal(train(&o, &end), QKV_FAILURE);
-    assert_true(n == 2 && end.at.step == 6 && end.saved_step == 3 && end.best.best_step == 3);
+    assert_true(n == 2 && end.at.step == 6 && end.saved_step == 3 && end.best_step == 3);
     put_file("failing/checkpoint.safetensors");
     n = 2;
     o.resume = 1;
@@ -522,7 +521,7 @@ static void folders_that_are_refused(void **state)
     settings[0].value = "32";
     says(QKV_USAGE, train(&o, NULL), "--dim was \"16\" and is \"32\"");
     settings[0].value = "16";
-    o.steps = how.schedule.steps = STEPS + 1;
+    o.steps = schedule.steps = STEPS + 1;
     says(QKV_USAGE, train(&o, NULL), "made for 12 steps");
     o = options_of("nothing", &w);
     o.resume = 1;

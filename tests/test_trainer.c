@@ -16,6 +16,7 @@
 #include "failing.h"
 #include "io/safetensors.h"
 #include "nn/params.h"
+#include "train/trainer.h"
 
 enum { VOCABULARY = 12, FIRST = 3, STEPS = 60 };
 
@@ -30,13 +31,15 @@ static const qkv_config small = { .vocabulary = VOCABULARY,
                                   .ffn_dropout = 0.1f };
 static const qkv_optimizer_opts adam = { .rule = QKV_OPTIMIZER_ADAM, .beta2 = 0.98f, .eps = 1e-9f };
 static const qkv_batch_opts batches = { .max_tokens = 100, .start = 1, .end = 2 };
-static const qkv_trainer_opts options = { .optimizer = &adam,
-                                          .batches = &batches,
-                                          .schedule = { .kind = QKV_SCHEDULE_INVERSE_SQRT, .lr = 1, .warmup = 30, .dim = 16 },
-                                          .update_freq = 2,
-                                          .smoothing = 0.1f,
-                                          .clip = 1,
-                                          .seed = 11 };
+static const qkv_trainer_opts options = {
+    .optimizer = &adam,
+    .batches = &batches,
+    .schedule = &(qkv_schedule){ .kind = QKV_SCHEDULE_INVERSE_SQRT, .lr = 1, .warmup = 30, .dim = 16 },
+    .accumulate = 2,
+    .label_smoothing = 0.1f,
+    .clip_norm = 1,
+    .seed = 11
+};
 
 /* Sequences of 1 to 5 numbers; the target is the source backwards. */
 static qkv_dataset *make_pairs(int n, uint32_t seed)
@@ -96,11 +99,11 @@ static char *train(const qkv_dataset *pairs, int threads, int n_stops, const int
     qkv_trainer *t = qkv_trainer_new(m, pairs, &options);
     assert_non_null(t);
     for (int step = 1; step <= STEPS; step++) {
-        qkv_train_state now;
+        qkv_train_state now = { 0 };
         assert_int_equal(qkv_trainer_step(t, &now), QKV_OK);
         assert_int_equal(now.step, step);
-        qkv_trainer_best_so_far(t)->best = now.loss;
-        if (step > STEPS / 2) qkv_trainer_best_so_far(t)->best_loss = now.loss / 3; /* before, it is not written */
+        qkv__trainer_best_so_far(t)->best = now.loss;
+        if (step > STEPS / 2) qkv__trainer_best_so_far(t)->best_loss = now.loss / 3; /* before, it is not written */
         for (int i = 0; i < n_stops; i++) {
             if (stops[i] != step) continue;
             assert_int_equal(qkv_trainer_save(t, path), QKV_OK);
@@ -108,8 +111,8 @@ static char *train(const qkv_dataset *pairs, int threads, int n_stops, const int
             qkv_model_free(m);
             m = qkv_model_new(&small, 99); /* other weights, which the checkpoint replaces */
             t = qkv_trainer_new(m, pairs, &options);
-            assert_int_equal(qkv_trainer_load(t, path), QKV_OK);
-            assert_true(qkv_trainer_best_so_far(t)->best_loss == (step > STEPS / 2 ? now.loss / 3 : 0));
+            assert_int_equal(qkv_trainer_load(t, path, NULL), QKV_OK);
+            assert_true(qkv__trainer_best_so_far(t)->best_loss == (step > STEPS / 2 ? now.loss / 3 : 0));
         }
     }
     assert_int_equal(qkv_trainer_save(t, path), QKV_OK);
@@ -164,15 +167,16 @@ static void it_learns(void **state)
     qkv_config o = small;
     o.dim = 32, o.d_ff = 64, o.dropout = o.attention_dropout = o.ffn_dropout = 0;
     qkv_trainer_opts fast = options;
-    fast.schedule.dim = 32, fast.schedule.warmup = 100;
+    qkv_schedule schedule = *fast.schedule;
+    schedule.dim = 32, schedule.warmup = 100, fast.schedule = &schedule;
     fast.batches = &(qkv_batch_opts){ .max_tokens = 400, .start = 1, .end = 2 };
     qkv_dataset *pairs = make_pairs(2000, 1), *unseen = make_pairs(200, 77);
     qkv_model *m = qkv_model_new(&o, 3);
     qkv_trainer *t = qkv_trainer_new(m, pairs, &fast);
     double before, after;
-    assert_int_equal(qkv_evaluate(m, unseen, NULL, &plain, &before), QKV_OK);
+    assert_int_equal(qkv_evaluate(m, unseen, &(qkv_evaluate_opts){ .batches = &plain }, &before), QKV_OK);
     for (int step = 0; step < 500; step++) assert_int_equal(qkv_trainer_step(t, NULL), QKV_OK);
-    assert_int_equal(qkv_evaluate(m, unseen, NULL, &plain, &after), QKV_OK);
+    assert_int_equal(qkv_evaluate(m, unseen, &(qkv_evaluate_opts){ .batches = &plain }, &after), QKV_OK);
     print_message("loss of a token it has not seen: %.3f before, %.3f after\n", before, after);
     assert_true(before > 2 && after < 0.35);
     qkv_trainer_free(t);
@@ -194,13 +198,13 @@ static void parts_make_the_whole(void **state)
         qkv_model *m = qkv_model_new(&o, 3);
         qkv_trainer_opts sgd = { .optimizer = &(qkv_optimizer_opts){ .rule = QKV_OPTIMIZER_SGD, .lr = 0.5f },
                                  .batches = &(qkv_batch_opts){ .max_tokens = parts ? 60 : 1000, .start = 1, .end = 2 },
-                                 .smoothing = 0.1f };
-        sgd.update_freq = parts ? 100 : 1;
+                                 .label_smoothing = 0.1f };
+        sgd.accumulate = parts ? 100 : 1;
         qkv_trainer *t = qkv_trainer_new(m, pairs, &sgd);
-        qkv_train_state now;
+        qkv_train_state now = { 0 };
         assert_int_equal(qkv_trainer_step(t, &now), QKV_OK);
-        assert_true(parts ? now.of > 3 : now.of == 1);
-        assert_int_equal(now.batch, now.of);
+        assert_true(parts ? now.batches > 3 : now.batches == 1);
+        assert_int_equal(now.batch, now.batches);
         n = qkv__params_block(qkv_model_params(m));
         weights[parts] = malloc(sizeof(float) * (size_t)n);
         memcpy(weights[parts], qkv__params_data(qkv_model_params(m)), sizeof(float) * (size_t)n);
@@ -221,8 +225,8 @@ static void numbers_that_blow_up(void **state)
     qkv_model *m = qkv_model_new(&small, 3);
     qkv_trainer_opts wild = options;
     wild.optimizer = &(qkv_optimizer_opts){ .rule = QKV_OPTIMIZER_SGD };
-    wild.schedule = (qkv_schedule){ .kind = QKV_SCHEDULE_CONSTANT, .lr = 1e38 };
-    wild.clip = 0;
+    wild.schedule = &(qkv_schedule){ .kind = QKV_SCHEDULE_CONSTANT, .lr = 1e38 };
+    wild.clip_norm = 0;
     qkv_trainer *t = qkv_trainer_new(m, pairs, &wild);
     qkv_status status = QKV_OK;
     int steps = 0;
@@ -246,7 +250,7 @@ static void updates_that_overflow(void **state)
     qkv_dataset *pairs = make_pairs(100, 1);
     qkv_model *m = qkv_model_new(&small, 3);
     qkv_trainer_opts wild = options;
-    wild.schedule = (qkv_schedule){ .kind = QKV_SCHEDULE_CONSTANT, .lr = 1e38 };
+    wild.schedule = &(qkv_schedule){ .kind = QKV_SCHEDULE_CONSTANT, .lr = 1e38 };
     qkv_trainer *t = qkv_trainer_new(m, pairs, &wild);
     assert_int_equal(qkv_trainer_save(t, path), QKV_OK);
     size_t n, still;
@@ -268,7 +272,7 @@ static void updates_that_overflow(void **state)
 
 static void refuses(qkv_trainer *t, qkv_status status, const char *words)
 {
-    if (qkv_trainer_load(t, path) != status) fail_msg("\"%s\", expected \"%s\"", qkv_error(), words);
+    if (qkv_trainer_load(t, path, NULL) != status) fail_msg("\"%s\", expected \"%s\"", qkv_error(), words);
     if (!strstr(qkv_error(), words)) fail_msg("\"%s\", expected \"%s\"", qkv_error(), words);
 }
 
@@ -285,7 +289,7 @@ static void other_checkpoints(void **state)
     qkv_trainer_free(other);
 
     qkv_trainer_opts o = options;
-    o.smoothing = 0.2f;
+    o.label_smoothing = 0.2f;
     other = qkv_trainer_new(m, pairs, &o);
     refuses(other, QKV_USAGE, "other options");
     qkv_trainer_free(other);
@@ -358,7 +362,7 @@ static void changed_checkpoints(void **state)
     qkv_model *m = qkv_model_new(&small, 3);
     qkv_trainer *t = qkv_trainer_new(m, pairs, &options);
     assert_int_equal(qkv_trainer_step(t, NULL), QKV_OK);
-    *qkv_trainer_best_so_far(t) = (qkv_best_so_far){ .best = 1.5, .best_step = 1, .missed = 2, .best_loss = 0.25 };
+    *qkv__trainer_best_so_far(t) = (qkv__best_so_far){ .best = 1.5, .best_step = 1, .missed = 2, .best_loss = 0.25 };
     assert_int_equal(qkv_trainer_save(t, path), QKV_OK);
     size_t n;
     char *whole = bytes_of(path, &n), words[80];
@@ -391,13 +395,13 @@ static void changed_checkpoints(void **state)
     rewrite_checkpoint(NULL, NULL, NULL, 3, "one.more");
     refuses(t, QKV_FORMAT, "tensors, expected ");
     put_back(whole, n);
-    *qkv_trainer_best_so_far(t) = (qkv_best_so_far){ 0 };
+    *qkv__trainer_best_so_far(t) = (qkv__best_so_far){ 0 };
     rewrite_checkpoint("best_loss", NULL, NULL, 0, NULL);
-    assert_int_equal(qkv_trainer_load(t, path), QKV_OK);
-    const qkv_best_so_far *best = qkv_trainer_best_so_far(t);
+    assert_int_equal(qkv_trainer_load(t, path, NULL), QKV_OK);
+    const qkv__best_so_far *best = qkv__trainer_best_so_far(t);
     assert_true(best->best == 1.5 && best->best_step == 1 && best->missed == 2 && best->best_loss == 0);
     put_back(whole, n);
-    assert_int_equal(qkv_trainer_load(t, path), QKV_OK);
+    assert_int_equal(qkv_trainer_load(t, path, NULL), QKV_OK);
     assert_true(best->best_loss == 0.25);
     free(whole);
     qkv_trainer_free(t);
@@ -420,7 +424,7 @@ static void cut_checkpoints(void **state)
         FILE *f = fopen(path, "wb");
         assert_int_equal(fwrite(whole, 1, cut, f), cut);
         fclose(f);
-        assert_int_equal(qkv_trainer_load(t, path), QKV_FORMAT);
+        assert_int_equal(qkv_trainer_load(t, path, NULL), QKV_FORMAT);
         assert_true(qkv__params_data(qkv_model_params(m))[0] == first);
     }
     free(whole);
@@ -438,9 +442,9 @@ static void bad_options(void **state)
     assert_null(qkv_trainer_new(m, none, &o));
     assert_int_equal(qkv_error_status(), QKV_USAGE);
     for (int i = 0; i < 2; i++) {
-        o = options, o.clip = i ? -1 : NAN;
+        o = options, o.clip_norm = i ? -1 : NAN;
         assert_null(qkv_trainer_new(m, pairs, &o));
-        o = options, o.update_freq = i ? 10001 : -1;
+        o = options, o.accumulate = i ? 10001 : -1;
         assert_null(qkv_trainer_new(m, pairs, &o));
         assert_int_equal(qkv_error_status(), QKV_USAGE);
         qkv_config half = small; /* an encoder or a decoder alone translates nothing */
@@ -451,24 +455,24 @@ static void bad_options(void **state)
         assert_non_null(strstr(qkv_error(), "an encoder and a decoder"));
         qkv_model_free(alone);
     }
-    o = options, o.clip = 0, o.update_freq = 10000; /* more than there are */
+    o = options, o.clip_norm = 0, o.accumulate = 10000; /* more than there are */
     qkv_trainer *t = qkv_trainer_new(m, pairs, &o);
-    qkv_train_state at;
+    qkv_train_state at = { 0 };
     assert_int_equal(qkv_trainer_step(t, &at), QKV_OK);
-    assert_true(at.step == 1 && at.epoch == 0 && at.batch == at.of && at.norm == 0);
+    assert_true(at.step == 1 && at.epoch == 0 && at.batch == at.batches && at.grad_norm == 0);
     assert_int_equal(qkv_trainer_step(t, &at), QKV_OK);
-    assert_true(at.step == 2 && at.epoch == 1 && at.batch == at.of);
+    assert_true(at.step == 2 && at.epoch == 1 && at.batch == at.batches);
     assert_int_equal(qkv_trainer_step(NULL, &at), QKV_USAGE);
     assert_int_equal(qkv_trainer_save(t, NULL), QKV_USAGE);
     assert_int_equal(qkv_trainer_save(NULL, "x"), QKV_USAGE);
-    assert_int_equal(qkv_trainer_load(t, NULL), QKV_USAGE);
-    assert_int_equal(qkv_trainer_load(NULL, "x"), QKV_USAGE);
+    assert_int_equal(qkv_trainer_load(t, NULL, NULL), QKV_USAGE);
+    assert_int_equal(qkv_trainer_load(NULL, "x", NULL), QKV_USAGE);
     qkv_trainer_free(t);
-    o = options, o.schedule.warmup = 0;
+    o = options, o.schedule = &(qkv_schedule){ .kind = QKV_SCHEDULE_INVERSE_SQRT, .lr = 1, .dim = 16 };
     assert_null(qkv_trainer_new(m, pairs, &o));
     assert_int_equal(qkv_error_status(), QKV_USAGE);
     double loss;
-    assert_int_equal(qkv_evaluate(m, none, NULL, &batches, &loss), QKV_USAGE);
+    assert_int_equal(qkv_evaluate(m, none, &(qkv_evaluate_opts){ .batches = &batches }, &loss), QKV_USAGE);
     qkv_model_free(m);
     qkv_dataset_free(pairs);
     qkv_dataset_free(none);
@@ -482,8 +486,8 @@ static qkv_status all_of_it(void)
     double loss;
     qkv_status status = t ? qkv_trainer_step(t, NULL) : qkv_error_status();
     if (!status) status = qkv_trainer_save(t, path);
-    if (!status) status = qkv_trainer_load(t, path);
-    if (!status) status = qkv_evaluate(m, pairs, NULL, &batches, &loss);
+    if (!status) status = qkv_trainer_load(t, path, NULL);
+    if (!status) status = qkv_evaluate(m, pairs, &(qkv_evaluate_opts){ .batches = &batches }, &loss);
     qkv_trainer_free(t);
     qkv_model_free(m);
     qkv_dataset_free(pairs);

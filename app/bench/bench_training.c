@@ -47,7 +47,7 @@ static qkv_status measure_steps(const qkv__bench *b, const setting *s, const qkv
 {
     const qkv_trainer_opts opts = { .optimizer = &(qkv_optimizer_opts){ .rule = QKV_OPTIMIZER_ADAM },
                                     .batches = &(qkv_batch_opts){ .max_tokens = s->pairs * s->length, .end = 1 },
-                                    .smoothing = 0.1f };
+                                    .label_smoothing = 0.1f };
     qkv_model *m = qkv_model_new(o, 1);
     qkv_trainer *t = m ? qkv_trainer_new(m, pairs, &opts) : NULL;
     qkv_bench_row row = { .unit = "tokens", .amount = (double)(s->pairs * s->length), .operations = step_operations(s, o) };

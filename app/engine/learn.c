@@ -149,9 +149,9 @@ static qkv_status start_trainer(qkv__learning *l)
 {
     const qkv_trainer_opts how = { .optimizer = &(
                                        qkv_optimizer_opts){ .rule = QKV_OPTIMIZER_ADAM, .beta2 = 0.98f, .eps = 1e-9f },
-                                   .schedule = { .kind = QKV_SCHEDULE_CONSTANT, .lr = 3e-3, .warmup = 50 },
+                                   .schedule = &(qkv_schedule){ .kind = QKV_SCHEDULE_CONSTANT, .lr = 3e-3, .warmup = 50 },
                                    .batches = &(qkv_batch_opts){ .max_tokens = 512, .start = START, .end = END, .pad = PAD },
-                                   .clip = 1,
+                                   .clip_norm = 1,
                                    .seed = (uint64_t)l->seed };
     return (l->trainer = qkv_trainer_new(l->model, l->pairs, &how)) ? QKV_OK : qkv_error_status();
 }

@@ -24,7 +24,6 @@ static qkv_status draw_rate(void)
 static qkv_status show_rate(void)
 {
     static const int64_t steps[POINTS] = { 1, 1000, 2000, 4000, 8000, 16000, 100000 };
-    if (qkv_schedule_check(&paper)) return library_failed();
     say_heading(_("Warm-up"));
     puts("    lrate = d_model^-0.5 min(step^-0.5, step warmup^-1.5)\n");
     say(_("The rate rises in a straight line for 4000 steps and then falls as one over the square root of the step. With "

@@ -45,9 +45,10 @@ qkv_status step_line(line_fit *f, float *loss)
     if (qkv_backward(error)) return library_failed();
     *loss = qkv_tensor_item(error);
     if (!isfinite(*loss))
-        return fail(QKV_NUMERIC, "step %lld: the loss is %g: try a smaller --lr", (long long)qkv_optimizer_steps(f->optimizer),
-                    (double)*loss);
-    return qkv_optimizer_step(f->optimizer) ? library_failed() : QKV_OK;
+        return fail(QKV_NUMERIC, "step %lld: the loss is %g: try a smaller --lr", (long long)f->steps, (double)*loss);
+    if (qkv_optimizer_step(f->optimizer)) return library_failed();
+    f->steps++;
+    return QKV_OK;
 }
 
 /* The loss is the one the step started from; w and b are those it arrived at. */

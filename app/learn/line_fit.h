@@ -9,6 +9,7 @@ typedef struct line_fit {
     qkv_tensor *w, *b;
     qkv_optimizer *optimizer;
     qkv_tape *tape;
+    int64_t steps;
 } line_fit;
 
 /* The rules that lesson 8 compares: how it is typed and how it is called (N_()), its update, and its options with a rate that

@@ -690,7 +690,8 @@ static qkv_status validate_classifier(qkv_training *t, const qkv_model *m, qkv_r
     y.hits = y.is + labels;
     y.numbers = (double *)(y.hits + labels);
     y.told = y.numbers + texts;
-    qkv_status status = qkv_evaluate(m, t->valid, &t->loss, &t->valid_batches, &loss);
+    qkv_status status = qkv_evaluate(m, t->valid, &(qkv_evaluate_opts){ .loss = &t->loss, .batches = &t->valid_batches },
+                                     &loss);
     if (!status) status = tally_texts(t, m, &y);
     double exact = (double)y.right / (double)texts;
     if (!status && t->o.v.numbers) status = tell_numbers(&y, loss, out);

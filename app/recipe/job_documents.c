@@ -182,7 +182,8 @@ static qkv_status without_decoder(qkv_training *t, const qkv_model *from, qkv_co
 static qkv_status validate_documents(qkv_training *t, const qkv_model *m, qkv_run_score *out)
 {
     double loss;
-    qkv_status status = qkv_evaluate(m, t->valid, &t->loss, &t->valid_batches, &loss);
+    qkv_status status = qkv_evaluate(m, t->valid, &(qkv_evaluate_opts){ .loss = &t->loss, .batches = &t->valid_batches },
+                                     &loss);
     if (status) return status;
     qkv__training_measured(t, loss, -1);
     out->score = -loss;

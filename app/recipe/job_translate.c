@@ -330,7 +330,7 @@ static qkv_status measure_bleu(const qkv_training *t, const qkv_model *m, double
 static qkv_status validate_translator(qkv_training *t, const qkv_model *m, qkv_run_score *out)
 {
     double loss, bleu;
-    qkv_status status = qkv_evaluate(m, t->valid, NULL, &t->valid_batches, &loss);
+    qkv_status status = qkv_evaluate(m, t->valid, &(qkv_evaluate_opts){ .batches = &t->valid_batches }, &loss);
     if (status) return status;
     qkv__training_measured(t, loss, -1);
     out->score = t->o.v.metric == BY_STEP ? (double)t->step : -loss;

@@ -55,25 +55,25 @@ static qkv_status end_schedule(const qkv_training *t, int64_t total_steps, qkv_s
         return qkv__fail(QKV_USAGE, "--schedule %s must know where it ends: give --steps or --epochs",
                          qkv__options_word(QKV__SET_schedule, t->o.v.schedule));
     s->steps = total_steps;
-    s->last = (double)t->o.v.last_lr;
+    s->final_lr = (double)t->o.v.last_lr;
     if (s->warmup < s->steps) return QKV_OK;
     return qkv__fail(QKV_USAGE, "--warmup: %lld steps, but the training has only %lld", (long long)s->warmup,
                      (long long)s->steps);
 }
 
-qkv_status qkv__training_how(const qkv_training *t, int64_t total_steps, qkv_trainer_opts *out)
+qkv_status qkv__training_how(const qkv_training *t, int64_t total_steps, qkv_trainer_opts *out, qkv_schedule *s)
 {
     const qkv__training_values *v = &t->o.v;
     qkv_config o = { .size = sizeof o };
     qkv_model_config(t->model, &o);
     int64_t dim = o.dim;
-    qkv_schedule *s = &out->schedule;
     *out = (qkv_trainer_opts){ .size = sizeof *out,
-                               .update_freq = v->update_freq,
-                               .smoothing = v->smoothing,
-                               .clip = v->clip,
+                               .accumulate = v->update_freq,
+                               .label_smoothing = v->smoothing,
+                               .clip_norm = v->clip,
                                .seed = (uint64_t)v->seed,
-                               .micro_batches = v->micro_batches };
+                               .micro_batches = v->micro_batches,
+                               .schedule = s };
     *s = (qkv_schedule){ .kind = schedule_kinds[v->schedule], .lr = full_rate(t), .dim = dim };
     s->warmup = warmup_steps(t, s->kind, total_steps);
     if (!(s->lr > 0)) return qkv__fail(QKV_USAGE, "--lr: %g is not above 0", s->lr);

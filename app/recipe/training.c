@@ -282,6 +282,7 @@ static qkv_status read_training_text(qkv_training *t)
 /* What the options of a run point at. */
 typedef struct learning {
     qkv_trainer_opts trainer;
+    qkv_schedule schedule;
     qkv_optimizer_opts optimizer;
 } learning;
 
@@ -372,9 +373,9 @@ static qkv_status plan_minutes(qkv_training *t, learning *how, const qkv_train_o
     trial.minutes = (double)t->o.v.minutes;
     trial.validate = qkv_dataset_size(t->valid) ? validate_job : NULL; /* with --dry-run too: the plan is the same */
     how->trainer = (qkv_trainer_opts){ .size = sizeof how->trainer,
-                                       .update_freq = t->o.v.update_freq,
-                                       .clip = t->o.v.clip,
-                                       .smoothing = t->o.v.smoothing,
+                                       .accumulate = t->o.v.update_freq,
+                                       .clip_norm = t->o.v.clip,
+                                       .label_smoothing = t->o.v.smoothing,
                                        .micro_batches = t->o.v.micro_batches };
     set_trainer(t, how, &trial);
     double each = 0; /* line that is searched */
@@ -409,12 +410,12 @@ static qkv_status plan_run(qkv_training *t, learning *how, qkv_train_opts *o)
         o->minutes = v->minutes > 0 ? fmax(overtime(t), 0.01) : 0;
     }
     if (is_timed && !t->planned_steps) o->minutes = (double)v->minutes; /* it was begun without a plan: more by the clock */
-    how->trainer = (qkv_trainer_opts){ .update_freq = v->update_freq };
+    how->trainer = (qkv_trainer_opts){ .accumulate = v->update_freq };
     set_trainer(t, how, o);
     if ((status = qkv_train_steps(t->pairs, o, &epoch_steps, &last_step))) return status;
     choose_valid_every(t, epoch_steps, last_step);
     o->valid_every = v->valid_every;
-    status = qkv__training_how(t, last_step, &how->trainer);
+    status = qkv__training_how(t, last_step, &how->trainer, &how->schedule);
     set_trainer(t, how, o);
     return status;
 }

@@ -130,7 +130,7 @@ qkv_status qkv__shape_like(const qkv_training *t, qkv_config *o);
 /* ---- learning.c: how it learns ---- */
 qkv_optimizer_opts qkv__training_optimizer(const qkv_training *t);
 /* But for optimizer, batches and loss; total_steps 0: not known. USAGE. */
-qkv_status qkv__training_how(const qkv_training *t, int64_t total_steps, qkv_trainer_opts *out);
+qkv_status qkv__training_how(const qkv_training *t, int64_t total_steps, qkv_trainer_opts *out, qkv_schedule *s);
 
 bool qkv__schedule_has_end(const qkv_training *t); /* it must know the last step */
 

@@ -49,29 +49,27 @@ QKV_API qkv_status qkv_optimizer_step(qkv_optimizer *o);
 
 /* The rate of the steps to come; 0 is a true zero here. */
 QKV_API void qkv_optimizer_set_lr(qkv_optimizer *o, float lr);
-QKV_API float qkv_optimizer_lr(const qkv_optimizer *o);
-QKV_API int64_t qkv_optimizer_steps(const qkv_optimizer *o); /* steps taken */
 
 /* ---- the learning rate of each step; t counts from 1, and for t < 1 as if it were 1 ---- */
 typedef enum qkv_schedule_kind {
     QKV_SCHEDULE_CONSTANT,     /* lr min(1, t/warmup) */
     QKV_SCHEDULE_INVERSE_SQRT, /* lr dim^-0.5 min(t^-0.5, t warmup^-1.5), equation 3 of the paper */
-    QKV_SCHEDULE_LINEAR,       /* as constant to warmup, then in a straight line to last at step `steps`, and last after it */
+    QKV_SCHEDULE_LINEAR,       /* as constant to warmup, then in a straight line to final_lr at step `steps` */
     QKV_SCHEDULE_COSINE        /* the same along half a cosine */
 } qkv_schedule_kind;
 
 typedef struct qkv_schedule {
+    size_t size;
     qkv_schedule_kind kind;
-    double lr;      /* of QKV_SCHEDULE_INVERSE_SQRT a factor, usually 1 */
-    int64_t warmup; /* steps; 0 none, QKV_SCHEDULE_INVERSE_SQRT needs at least 1 */
-    int64_t steps;  /* of the whole training, more than warmup */
-    int64_t dim;    /* d_model */
-    double last;    /* where the line or the cosine ends */
+    double lr;       /* of QKV_SCHEDULE_INVERSE_SQRT a factor, usually 1 */
+    int64_t warmup;  /* steps; 0 none, QKV_SCHEDULE_INVERSE_SQRT needs at least 1 */
+    int64_t steps;   /* of the whole training, more than warmup */
+    int64_t dim;     /* d_model */
+    double final_lr; /* where the line or the cosine ends, and stays */
 } qkv_schedule;
 
-/* USAGE when a number it needs is missing or does not fit. */
-QKV_API qkv_status qkv_schedule_check(const qkv_schedule *s);
-QKV_API double qkv_schedule_lr(const qkv_schedule *s, int64_t step); /* of a schedule that passed the check */
+/* NaN, with USAGE in qkv_error(), when a number that it needs is missing or does not fit. */
+QKV_API double qkv_schedule_lr(const qkv_schedule *s, int64_t step);
 
 /* ---- losses ----
  * How the mean loss of a batch is computed. The trainer and qkv_evaluate() use it; without one they take qkv_loss_seq2seq(). The
@@ -152,12 +150,12 @@ QKV_API qkv_status qkv_dataset_add(qkv_dataset *d, const qkv_model *m, const qkv
 typedef struct qkv_trainer_opts {
     size_t size;
     const qkv_loss *loss;                /* NULL: qkv_loss_seq2seq(); copied, what it points to must outlive the trainer */
-    const qkv_optimizer_opts *optimizer; /* copied, and so are the batches'; NULL: all zero */
+    const qkv_optimizer_opts *optimizer; /* this and the next two are copied; NULL: all zero */
     const qkv_batch_opts *batches;       /* their seed is not used: see seed; NULL: all zero */
-    qkv_schedule schedule;               /* its lr replaces the optimizer's; all zero: the optimizer's own */
-    int64_t update_freq;                 /* batches in an update; 0 means 1 */
-    float smoothing;                     /* of the labels */
-    float clip;                          /* the largest norm of the gradients; 0: any */
+    const qkv_schedule *schedule;        /* its lr replaces the optimizer's; NULL or lr 0: the optimizer's own */
+    int64_t accumulate;                  /* batches in an update; 0 means 1 */
+    float label_smoothing;               /* 0 to 1 */
+    float clip_norm;                     /* the largest norm of the gradients; 0: any */
     uint64_t seed;                       /* of dropout and of the batches */
     /* Each batch is cut into so many parts, by its rows alone, and the gradients of the parts are added in one tree: docs/scaling.md.
      * Ranks (<qkv/unstable/dist.h>) share the parts, of which there must be one for each, and the bits do not depend on how many ranks there
@@ -165,23 +163,15 @@ typedef struct qkv_trainer_opts {
     int64_t micro_batches;
 } qkv_trainer_opts;
 
-/* What a caller counts that a checkpoint must keep: the best score so far, when, and how often it was missed since; and the
- * loss of the best one where that decides between equal scores, 0 where it does not. */
-typedef struct qkv_best_so_far {
-    double best;
-    int64_t best_step, missed;
-    double best_loss;
-    void *reserved[2];
-} qkv_best_so_far;
-
 /* One update, reported. */
 typedef struct qkv_train_state {
-    int64_t step;          /* updates so far, from 1 */
-    uint64_t epoch;        /* passes begun, from 0 */
-    int64_t batch, of;     /* batches of this epoch used so far, and in all */
-    int64_t tokens;        /* target tokens of this update that count, or what else the loss counts */
-    double loss, lr, norm; /* mean loss of a token in nats; norm of the gradients before clipping, 0 without */
-    void *reserved[4];
+    size_t size;
+    int64_t step;           /* updates so far, from 1 */
+    uint64_t epoch;         /* passes begun, from 0 */
+    int64_t batch, batches; /* batches of this epoch used so far, and in all */
+    int64_t tokens;         /* target tokens of this update that count, or what else the loss counts */
+    double loss, lr;        /* mean loss of a token in nats */
+    double grad_norm;       /* before clipping, 0 without */
 } qkv_train_state;
 
 typedef struct qkv_trainer qkv_trainer;
@@ -190,29 +180,32 @@ typedef struct qkv_trainer qkv_trainer;
  * translation a model without an encoder and a decoder; MEMORY. You own it. */
 QKV_API qkv_trainer *qkv_trainer_new(qkv_model *m, const qkv_dataset *pairs, const qkv_trainer_opts *opts);
 QKV_API void qkv_trainer_free(qkv_trainer *t);
-QKV_API qkv_best_so_far *qkv_trainer_best_so_far(qkv_trainer *t);
 
-/* One update, by all ranks together: update_freq batches, fewer at the end of an epoch, whose gradients together are those of the mean loss over all
+/* One update, by all ranks together: accumulate batches, fewer at the end of an epoch, whose gradients together are those of the mean loss over all
  * their tokens. NUMERIC, naming the first weight that is at fault, when the loss or the gradients are not finite: the weights
  * are then as they were; or when the update made a weight, or the optimizer's state of one, not finite: then go on from a
  * checkpoint. MEMORY. */
 QKV_API qkv_status qkv_trainer_step(qkv_trainer *t, qkv_train_state *out);
-
-/* Where it is: what the last step reported, without tokens, loss, rate and norm. All zero for NULL. */
-QKV_API qkv_train_state qkv_trainer_at(const qkv_trainer *t);
 
 /* Writes weights, optimizer, position and the best so far to one safetensors file, whole or not at all. NUMERIC for a value
  * that is not finite; IO, MEMORY. The file that was there stays on an error. */
 QKV_API qkv_status qkv_trainer_save(const qkv_trainer *t, const char *path);
 
 /* Goes on from such a file, bit for bit as if there had been no stop. USAGE, saying what differs, when it was written with
- * other pairs, model or options; FORMAT; IO; MEMORY. On any error nothing has changed. */
-QKV_API qkv_status qkv_trainer_load(qkv_trainer *t, const char *path);
+ * other pairs, model or options; FORMAT; IO; MEMORY. On any error nothing has changed. *state (may be NULL) is what the last step
+ * reported, without tokens, loss, rate and norm. */
+QKV_API qkv_status qkv_trainer_load(qkv_trainer *t, const char *path, qkv_train_state *state);
 
-/* The mean loss of all pairs in nats, without smoothing and dropout; objective NULL: translation. USAGE for no pairs
- * or none that counts, MEMORY. */
-QKV_API qkv_status qkv_evaluate(const qkv_model *m, const qkv_dataset *pairs, const qkv_loss *objective,
-                                const qkv_batch_opts *opts, double *loss);
+typedef struct qkv_evaluate_opts {
+    size_t size;
+    const qkv_loss *loss;          /* NULL: qkv_loss_seq2seq() */
+    const qkv_batch_opts *batches; /* NULL: all zero */
+    const qkv_hooks *hooks;        /* asked before each batch */
+} qkv_evaluate_opts;
+
+/* The mean loss of all examples in nats, without label smoothing and dropout; ranks share the batches. USAGE for no examples or none
+ * that counts; NULL opts are all zero; CANCELLED; MEMORY. */
+QKV_API qkv_status qkv_evaluate(const qkv_model *m, const qkv_dataset *d, const qkv_evaluate_opts *opts, double *mean);
 
 /* ---- a training in its folder ----
  * The whole of a training: steps, validation, the best model so far, patience, limits, checkpoints, going on after a stop. The
@@ -294,9 +287,11 @@ typedef struct qkv_train_opts {
 /* How it ended. */
 typedef struct qkv_train_result {
     qkv_train_state at;
-    int64_t saved_step; /* of the checkpoint that is whole; -1: none */
-    qkv_best_so_far best;
-    const char *reason; /* why it ended; NULL on error */
+    int64_t saved_step;     /* of the checkpoint that is whole; -1: none */
+    double best, best_loss; /* score and loss of the best validation so far, where there was one */
+    int64_t best_step;      /* of it; 0: none */
+    int64_t missed;         /* validations since */
+    const char *reason;     /* why it ended; NULL on error */
     void *reserved[4];
 } qkv_train_result;
 

@@ -3,6 +3,7 @@
 
 #include "../base/memory.h"
 #include "../base/options.h"
+#include "../base/result.h"
 #include "../dist/tree.h"
 
 /* What a batch adds to the mean. */
@@ -12,13 +13,15 @@ typedef struct measured {
 } measured;
 
 /* This rank's share of an epoch's batches. */
-static qkv_status measure_batches(const qkv_model *m, const qkv_loss *o, const qkv_loader *e, uint64_t seed, measured *out)
+static qkv_status measure_batches(const qkv_model *m, const qkv_loss *o, const qkv_loader *e, uint64_t seed,
+                                  const qkv_hooks *hooks, measured *out)
 {
     qkv__node share = qkv__tree_share(qkv_loader_size(e), qkv_dist_rank(), qkv_dist_size());
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .inference = 1 });
     qkv_status status = t ? QKV_OK : qkv_error_status();
     qkv_batch b = { 0 };
     for (int64_t i = share.from; !status && i < share.to; i++) {
+        if ((status = qkv__cancelled(hooks, "evaluation"))) break;
         if ((status = qkv__make_batch(o, e, i, 0, 1, seed, (uint64_t)i, &b))) break;
         qkv_tensor *mean = o->compute(o, m, t, &b, 0);
         if ((status = qkv_tape_status(t))) break;
@@ -41,19 +44,22 @@ static qkv_status mean_loss(const measured *all, int64_t n, double *loss)
     return QKV_OK;
 }
 
-qkv_status qkv_evaluate(const qkv_model *m, const qkv_dataset *pairs, const qkv_loss *objective, const qkv_batch_opts *opts,
-                        double *loss)
+qkv_status qkv_evaluate(const qkv_model *m, const qkv_dataset *d, const qkv_evaluate_opts *opts, double *mean)
 {
-    const qkv_loss translation = qkv_loss_seq2seq(), *o = objective ? objective : &translation;
+    const qkv_loss seq2seq = qkv_loss_seq2seq();
+    qkv_evaluate_opts o;
     qkv_batch_opts batches;
-    if (QKV__READ_OPTIONS(&batches, bare_source, opts, "evaluation")) return QKV_USAGE;
-    if (!qkv_dataset_size(pairs)) return qkv__fail(QKV_USAGE, "evaluation: there are no pairs");
-    qkv_loader *e = qkv_loader_new(pairs, opts, 0);
+    qkv_status status = QKV__READ_OPTIONS(&o, hooks, opts, "evaluation");
+    if (!status) status = QKV__READ_OPTIONS(&batches, bare_source, o.batches, "evaluation");
+    if (status) return status;
+    if (!mean) return qkv__fail(QKV_USAGE, "evaluation: a place for the mean is needed");
+    if (!qkv_dataset_size(d)) return qkv__fail(QKV_USAGE, "evaluation: there are no pairs");
+    qkv_loader *e = qkv_loader_new(d, o.batches, 0);
     int64_t n = qkv_loader_size(e);
     measured *all = e ? qkv__alloc_zero(sizeof *all * (size_t)n) : NULL;
-    qkv_status status = all ? measure_batches(m, o, e, batches.seed, all) : qkv_error_status();
+    status = all ? measure_batches(m, o.loss ? o.loss : &seq2seq, e, batches.seed, o.hooks, all) : qkv_error_status();
     if (!status) status = qkv__share_parts(all, sizeof *all, n);
-    if (!status) status = mean_loss(all, n, loss);
+    if (!status) status = mean_loss(all, n, mean);
     qkv__release(all, sizeof *all * (size_t)n);
     qkv_loader_free(e);
     return status;

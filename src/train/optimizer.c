@@ -354,9 +354,9 @@ void qkv_optimizer_set_lr(qkv_optimizer *o, float lr)
     if (o) o->set.lr = (double)lr;
 }
 
-float qkv_optimizer_lr(const qkv_optimizer *o) { return o ? (float)o->set.lr : 0; }
+float qkv__optimizer_lr(const qkv_optimizer *o) { return o ? (float)o->set.lr : 0; }
 
-int64_t qkv_optimizer_steps(const qkv_optimizer *o) { return o ? o->steps : 0; }
+int64_t qkv__optimizer_steps(const qkv_optimizer *o) { return o ? o->steps : 0; }
 
 float *qkv__optimizer_state(const qkv_optimizer *o, int i) { return i >= 0 && i < 2 ? o->state[i] : NULL; }
 

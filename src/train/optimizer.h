@@ -19,6 +19,8 @@ float *qkv__optimizer_state(const qkv_optimizer *o, int i);
  * nowhere. */
 int64_t qkv__optimizer_lost(const qkv_optimizer *o);
 
+float qkv__optimizer_lr(const qkv_optimizer *o);
+int64_t qkv__optimizer_steps(const qkv_optimizer *o); /* taken */
 void qkv__optimizer_set_steps(qkv_optimizer *o, int64_t steps);
 
 #endif

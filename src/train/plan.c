@@ -79,8 +79,8 @@ static qkv_status time_validation(const qkv_train_opts *o, const qkv_model *m, q
 static qkv_trainer *make_trial(qkv_model *m, const qkv_dataset *pairs, const qkv_train_opts *o)
 {
     qkv_trainer_opts how;
-    if (QKV__READ_OPTIONS(&how, seed, o->trainer, "training")) return NULL;
-    how.schedule = (qkv_schedule){ .kind = QKV_SCHEDULE_CONSTANT, .lr = 1e-6 };
+    if (QKV__READ_OPTIONS(&how, micro_batches, o->trainer, "training")) return NULL;
+    how.schedule = &(qkv_schedule){ .kind = QKV_SCHEDULE_CONSTANT, .lr = 1e-6 };
     return qkv_trainer_new(m, pairs, &how);
 }
 

@@ -92,21 +92,24 @@ static qkv_status report(run *r, qkv_run_event_kind kind)
     return qkv__run_log(r->o, r->log,
                         "{\"step\": %lld, \"epoch\": %lld, \"loss\": %.6f, \"lr\": %.6e, \"norm\": %.6f, "
                         "\"tokens_per_second\": %.0f, \"seconds\": %.3f}\n",
-                        (long long)r->at.step, (long long)r->at.epoch + 1, e.loss, r->at.lr, r->at.norm,
+                        (long long)r->at.step, (long long)r->at.epoch + 1, e.loss, r->at.lr, r->at.grad_norm,
                         (double)r->tokens / larger(e.busy_seconds, 1e-9), r->logged_seconds + e.seconds);
 }
 
 /* ---- saving ---- */
 
+/* Those that the schedule is made for; 0: any. */
+static int64_t planned_steps(const qkv_train_opts *o) { return o->trainer->schedule ? o->trainer->schedule->steps : 0; }
+
 static qkv_status record(const run *r)
 {
-    qkv_best_so_far best = *qkv_trainer_best_so_far(r->trainer);
+    qkv__best_so_far best = *qkv__trainer_best_so_far(r->trainer);
     if (r->best_step) best.best = r->best.score, best.best_step = r->best_step;
     return qkv__run_record(r->o, &(qkv__run_state){ .model = r->model,
                                                     .pairs = qkv_dataset_size(r->pairs),
                                                     .step = r->at.step,
                                                     .epochs_begun = (int64_t)r->at.epoch + 1,
-                                                    .planned = r->o->trainer->schedule.steps,
+                                                    .planned = planned_steps(r->o),
                                                     .best = &best,
                                                     .reason = r->reason });
 }
@@ -140,12 +143,12 @@ static qkv_status keep_model(const run *r)
 
 /* ---- validation ---- */
 
-static bool is_better(const qkv_run_score *a, const qkv_best_so_far *than)
+static bool is_better(const qkv_run_score *a, const qkv__best_so_far *than)
 {
     return !than->best_step || a->score > than->best || (a->score == than->best && a->loss < than->best_loss);
 }
 
-static void count_validation(qkv_best_so_far *so_far, const qkv_run_score *score, int64_t step, bool best)
+static void count_validation(qkv__best_so_far *so_far, const qkv_run_score *score, int64_t step, bool best)
 {
     so_far->missed = best ? 0 : so_far->missed + 1;
     if (best) so_far->best = score->score, so_far->best_loss = score->loss, so_far->best_step = step;
@@ -167,7 +170,7 @@ static qkv_status validate_model(run *r, bool counts)
 {
     double before = qkv__seconds();
     qkv_run_score score = { 0 };
-    qkv_best_so_far *so_far = qkv_trainer_best_so_far(r->trainer);
+    qkv__best_so_far *so_far = qkv__trainer_best_so_far(r->trainer);
     qkv_status status = r->o->validate ? r->o->validate(r->o->data, r->model, &score) : QKV_OK;
     /* Nothing would ever be better than it. */
     if (!status && (isnan(score.score) || isnan(score.loss)))
@@ -199,7 +202,7 @@ static const char *why_end(run *r)
                : o->steps_reason                     ? o->steps_reason
                                                      : "--steps reached";
     if (o->minutes > 0 && qkv__seconds() - r->began >= 60 * o->minutes) return "--minutes reached";
-    if (o->patience && o->validate && qkv_trainer_best_so_far(r->trainer)->missed >= o->patience)
+    if (o->patience && o->validate && qkv__trainer_best_so_far(r->trainer)->missed >= o->patience)
         return "--patience: validation stopped improving";
     return NULL;
 }
@@ -276,7 +279,7 @@ static qkv_status resume_run(run *r)
     qkv_status status = qkv_dist_size() > 1 ? qkv__dist_copy(&goes_on, sizeof goes_on) : QKV_OK;
     if (status || !goes_on) return status;
     if ((status = qkv__trainer_resume_all(r->trainer, r->checkpoint))) return status;
-    r->at = qkv_trainer_at(r->trainer);
+    r->at = qkv__trainer_at(r->trainer);
     r->saved_step = r->first_step = r->at.step;
     r->measured_step = r->at.step % r->valid_every ? -1 : r->at.step;
     qkv_train_event e = event_of(r, QKV_EVENT_RESUME);
@@ -304,14 +307,14 @@ static qkv_status begin_run(run *r)
 static qkv_status read_run_options(const qkv_train_opts *from, qkv_train_opts *o, qkv_trainer_opts *trainer)
 {
     qkv_status status = QKV__READ_OPTIONS(o, data, from, "training");
-    if (!status) status = QKV__READ_OPTIONS(trainer, seed, o->trainer, "training");
+    if (!status) status = QKV__READ_OPTIONS(trainer, micro_batches, o->trainer, "training");
     o->trainer = trainer;
     return status;
 }
 
 static qkv_status count_steps(const qkv_dataset *pairs, const qkv_train_opts *o, int64_t *epoch_steps, int64_t *last_step)
 {
-    int64_t frequency = o->trainer->update_freq ? o->trainer->update_freq : 1;
+    int64_t frequency = o->trainer->accumulate ? o->trainer->accumulate : 1;
     if (o->steps < 0 || o->epochs < 0 || !(o->minutes >= 0) || (!o->steps && !o->epochs && !(o->minutes > 0)) || frequency < 1)
         return qkv__fail(QKV_USAGE, "training: it needs a limit: steps, epochs or minutes");
     qkv_loader *e = qkv_loader_new(pairs, o->trainer->batches ? o->trainer->batches : &(qkv_batch_opts){ 0 }, 0);
@@ -337,7 +340,7 @@ qkv_status qkv_train_steps(const qkv_dataset *pairs, const qkv_train_opts *opts,
 /* A schedule that knows its end cannot be given another one halfway. */
 static qkv_status check_schedule(const qkv_train_opts *o, int64_t pairs)
 {
-    int64_t planned = qkv__run_recorded(o, "schedule_steps"), now = o->trainer->schedule.steps;
+    int64_t planned = qkv__run_recorded(o, "schedule_steps"), now = planned_steps(o);
     int64_t before = qkv__run_recorded(o, "pairs");
     if (!planned || planned == now) return QKV_OK;
     if (before && before != pairs)
@@ -390,9 +393,10 @@ qkv_status qkv_train(qkv_model *m, const qkv_dataset *pairs, const qkv_train_opt
     if (o.folder) r.checkpoint = checkpoint.text;
     if (qkv_dist_rank()) o.folder = NULL, o.resume = 0; /* rank 0 writes, and reads what goes on */
     if (!status) status = run_training(&r);
-    const qkv_best_so_far *best = qkv_trainer_best_so_far(r.trainer);
+    const qkv__best_so_far *best = qkv__trainer_best_so_far(r.trainer);
     if (out) *out = (qkv_train_result){ .at = r.at, .saved_step = r.saved_step, .reason = status ? NULL : r.reason };
-    if (out && best) out->best = *best;
+    if (out && best)
+        out->best = best->best, out->best_loss = best->best_loss, out->best_step = best->best_step, out->missed = best->missed;
     if (r.log >= 0) close(r.log);
     qkv_trainer_free(r.trainer);
     return status;

@@ -2,7 +2,7 @@
 #ifndef QKV_SRC_RUN_FOLDER_H
 #define QKV_SRC_RUN_FOLDER_H
 
-#include <qkv/train.h>
+#include "trainer.h"
 
 #include <stdbool.h>
 
@@ -18,7 +18,7 @@ typedef struct qkv__run_state {
     const qkv_model *model;
     int64_t pairs, step, epochs_begun;
     int64_t planned; /* steps that the schedule is made for; 0: any */
-    const qkv_best_so_far *best;
+    const qkv__best_so_far *best;
     const char *reason; /* it ended; NULL: it did not */
 } qkv__run_state;
 qkv_status qkv__run_record(const qkv_train_opts *o, const qkv__run_state *s);

@@ -1,11 +1,11 @@
 /* schedule.c: the learning rate of each step. */
-#include <qkv/train.h>
+#include "trainer.h"
 
 #include "../base/status.h"
 
 #include <math.h>
 
-qkv_status qkv_schedule_check(const qkv_schedule *s)
+qkv_status qkv__schedule_check(const qkv_schedule *s)
 {
     if (!s) return qkv__fail(QKV_USAGE, "schedule: there is none");
     if ((unsigned)s->kind > QKV_SCHEDULE_COSINE) return qkv__fail(QKV_USAGE, "schedule: there is no kind %d", (int)s->kind);
@@ -19,14 +19,14 @@ qkv_status qkv_schedule_check(const qkv_schedule *s)
     if (s->steps <= s->warmup)
         return qkv__fail(QKV_USAGE, "schedule: %lld steps with a warmup of %lld: the first must be more", (long long)s->steps,
                          (long long)s->warmup);
-    if (!(s->last >= 0 && s->last <= s->lr))
-        return qkv__fail(QKV_USAGE, "schedule: it ends at %g, expected 0 to %g", s->last, s->lr);
+    if (!(s->final_lr >= 0 && s->final_lr <= s->lr))
+        return qkv__fail(QKV_USAGE, "schedule: it ends at %g, expected 0 to %g", s->final_lr, s->lr);
     return QKV_OK;
 }
 
 double qkv_schedule_lr(const qkv_schedule *s, int64_t step)
 {
-    if (!s) return 0;
+    if (qkv__schedule_check(s)) return (double)NAN;
     double t = step < 1 ? 1 : (double)step, warmup = (double)s->warmup;
     if (s->kind == QKV_SCHEDULE_INVERSE_SQRT)
         return s->lr * pow((double)s->dim, -0.5) * fmin(pow(t, -0.5), t * pow(warmup, -1.5));
@@ -34,5 +34,5 @@ double qkv_schedule_lr(const qkv_schedule *s, int64_t step)
     if (s->kind == QKV_SCHEDULE_CONSTANT) return s->lr;
     double done = fmin(1, (t - warmup) / ((double)s->steps - warmup)); /* of the way from warmup to the last step */
     double left = s->kind == QKV_SCHEDULE_LINEAR ? 1 - done : 0.5 * (1 + cos(3.14159265358979323846 * done));
-    return s->last + (s->lr - s->last) * left;
+    return s->final_lr + (s->lr - s->final_lr) * left;
 }

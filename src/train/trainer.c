@@ -31,8 +31,9 @@
 struct qkv_trainer {
     qkv_model *model;
     const qkv_dataset *pairs;
-    qkv_trainer_opts o; /* its optimizer and batches are the two that follow */
-    qkv_loss loss;      /* a copy of the caller's */
+    qkv_trainer_opts o; /* what it points to are copies, the members that follow */
+    qkv_loss loss;
+    qkv_schedule schedule;
     qkv_optimizer_opts optimizer_opts;
     qkv_batch_opts batch_opts;
     bool has_schedule;
@@ -42,7 +43,7 @@ struct qkv_trainer {
     uint64_t number; /* of the epoch */
     int64_t next;    /* batch of the epoch */
     uint64_t passes; /* forwards so far: the step of the tape, which dropout depends on */
-    qkv_best_so_far best_so_far;
+    qkv__best_so_far best_so_far;
     qkv__loss_so_far loss_so_far;
     qkv_batch *batches; /* of an update, or its micro-batches */
     double *losses;     /* of the micro-batches, each times its share of the tokens */
@@ -71,23 +72,25 @@ static qkv_status check_trainer_options(const qkv_model *m, const qkv_dataset *p
     if (!o->loss && (!t->encoder_layers || !t->decoder_layers))
         return qkv__fail(QKV_USAGE, "training on pairs needs an encoder and a decoder");
     if (!qkv_dataset_size(pairs)) return qkv__fail(QKV_USAGE, "training: there are no pairs");
-    if (o->update_freq < 0 || o->update_freq > 10000)
-        return qkv__fail(QKV_USAGE, "training: %lld batches in an update, expected 1 to 10000", (long long)o->update_freq);
+    if (o->accumulate < 0 || o->accumulate > 10000)
+        return qkv__fail(QKV_USAGE, "training: %lld batches in an update, expected 1 to 10000", (long long)o->accumulate);
     if (o->micro_batches < 0 || o->micro_batches > 4096)
         return qkv__fail(QKV_USAGE, "training: %lld micro-batches in a batch, expected 1 to 4096", (long long)o->micro_batches);
     if (qkv_dist_size() > 1 && o->micro_batches < qkv_dist_size())
         return qkv__fail(QKV_USAGE, "training: %d ranks share %lld micro-batches: there must be one for each (--micro-batches)",
                          qkv_dist_size(), (long long)o->micro_batches);
-    if (!(o->clip >= 0))
-        return qkv__fail(QKV_USAGE, "training: the gradients are clipped at %g, expected 0 or more", (double)o->clip);
-    return o->schedule.lr != 0 ? qkv_schedule_check(&o->schedule) : QKV_OK;
+    if (!(o->clip_norm >= 0))
+        return qkv__fail(QKV_USAGE, "training: the gradients are clipped at %g, expected 0 or more", (double)o->clip_norm);
+    return QKV_OK;
 }
 
 static qkv_status read_trainer_options(qkv_trainer *t, const qkv_trainer_opts *opts)
 {
-    qkv_status status = QKV__READ_OPTIONS(&t->o, seed, opts, "training");
+    qkv_status status = QKV__READ_OPTIONS(&t->o, micro_batches, opts, "training");
     if (!status) status = QKV__READ_OPTIONS(&t->optimizer_opts, decay_all, t->o.optimizer, "training");
     if (!status) status = QKV__READ_OPTIONS(&t->batch_opts, bare_source, t->o.batches, "training");
+    if (!status) status = QKV__READ_OPTIONS(&t->schedule, final_lr, t->o.schedule, "training");
+    if (!status && t->schedule.lr != 0) status = qkv__schedule_check(&t->schedule);
     return status ? status : check_trainer_options(t->model, t->pairs, opts ? &t->o : NULL);
 }
 
@@ -149,7 +152,7 @@ static qkv_status start(qkv_trainer *t)
     t->optimizer = t->is_sharded ? qkv__optimizer_new_of(p, &t->optimizer_opts, t->slices)
                                  : qkv_optimizer_new(p, &t->optimizer_opts);
     t->tape = qkv_tape_new(&(qkv_tape_opts){ .train = 1, .overwrite_values = 1, .seed = t->o.seed });
-    t->n_batches = t->o.update_freq * parts_of(t);
+    t->n_batches = t->o.accumulate * parts_of(t);
     t->batches = qkv__alloc_zero(sizeof *t->batches * (size_t)t->n_batches);
     t->losses = qkv__alloc_zero(sizeof *t->losses * (size_t)t->n_batches);
     t->tokens = qkv__alloc_zero(sizeof *t->tokens * (size_t)t->n_batches);
@@ -166,11 +169,11 @@ qkv_trainer *qkv_trainer_new(qkv_model *m, const qkv_dataset *pairs, const qkv_t
     qkv_trainer *t = qkv__alloc_zero(sizeof *t);
     if (!t) return NULL;
     *t = made;
-    t->has_schedule = t->o.schedule.lr != 0;
+    t->has_schedule = t->schedule.lr != 0;
     t->batch_opts.seed = t->o.seed;
     t->loss = t->o.loss ? *t->o.loss : qkv_loss_seq2seq();
     t->o.loss = &t->loss;
-    if (!t->o.update_freq) t->o.update_freq = 1;
+    if (!t->o.accumulate) t->o.accumulate = 1;
     if (!start(t)) return t;
     qkv_trainer_free(t);
     return NULL;
@@ -191,7 +194,7 @@ void qkv_trainer_free(qkv_trainer *t)
     qkv__release(t, sizeof *t);
 }
 
-qkv_best_so_far *qkv_trainer_best_so_far(qkv_trainer *t) { return t ? &t->best_so_far : NULL; }
+qkv__best_so_far *qkv__trainer_best_so_far(qkv_trainer *t) { return t ? &t->best_so_far : NULL; }
 
 qkv__loss_so_far *qkv__trainer_loss_so_far(qkv_trainer *t) { return &t->loss_so_far; }
 
@@ -210,11 +213,11 @@ static qkv_status not_finite(const qkv_trainer *t, const char *what, double valu
             if (!isfinite(w->data[k]) || (has_grad && !isfinite(w->grad[k])))
                 return qkv__fail(QKV_NUMERIC,
                                  "step %lld: the %s is %g: %s of \"%s\" is not finite; a smaller learning rate may help",
-                                 (long long)qkv_optimizer_steps(t->optimizer) + 1, what, value,
+                                 (long long)qkv__optimizer_steps(t->optimizer) + 1, what, value,
                                  isfinite(w->data[k]) ? "the gradient" : "a value", qkv_params_name(p, i));
     }
     return qkv__fail(QKV_NUMERIC, "step %lld: the %s is %g though every weight is finite",
-                     (long long)qkv_optimizer_steps(t->optimizer) + 1, what, value);
+                     (long long)qkv__optimizer_steps(t->optimizer) + 1, what, value);
 }
 
 /* An update may overflow though its gradients did not. */
@@ -228,7 +231,7 @@ static qkv_status check_update(const qkv_trainer *t)
         if (at < start || at >= start + w->count) continue;
         return qkv__fail(QKV_NUMERIC,
                          "step %lld: after its update %s of \"%s\" is not finite; a smaller learning rate may help",
-                         (long long)qkv_optimizer_steps(t->optimizer),
+                         (long long)qkv__optimizer_steps(t->optimizer),
                          qkv__all_finite(w->count, w->data) ? "the optimizer's state" : "a value", qkv_params_name(p, i));
     }
     return QKV_OK;
@@ -298,7 +301,7 @@ qkv_status qkv__trainer_settle(qkv_trainer *t) { return end_gathering(t); }
 static qkv_status learn(qkv_trainer *t, const qkv_batch *b, uint64_t pass, double share, double *loss)
 {
     qkv__tape_set_step(t->tape, pass);
-    qkv_tensor *mean = t->loss.compute(&t->loss, t->model, t->tape, b, t->o.smoothing);
+    qkv_tensor *mean = t->loss.compute(&t->loss, t->model, t->tape, b, t->o.label_smoothing);
     qkv_tensor *scaled = share == 1 ? mean : qkv_scale(mean, (float)share);
     qkv_status status = end_gathering(t);
     if (!status) status = qkv_backward(scaled);
@@ -332,7 +335,7 @@ static qkv_status gather(qkv_trainer *t, int64_t *n, int64_t *tokens)
         t->next = 0;
         left = qkv_loader_size(t->epoch);
     }
-    *n = qkv__min(t->o.update_freq, left);
+    *n = qkv__min(t->o.accumulate, left);
     qkv_status status = make_batches(t, *n);
     *tokens = 0;
     for (int64_t i = 0; i < *n * parts_of(t); i++) *tokens += t->tokens[i];
@@ -394,9 +397,9 @@ static qkv_status sum_losses(const qkv_trainer *t, qkv_train_state *out, int64_t
 static qkv_status clip(qkv_trainer *t, float *norm)
 {
     qkv_params *p = qkv__model_params(t->model);
-    if (!(t->o.clip > 0)) return QKV_OK;
-    qkv_status status = t->o.micro_batches ? qkv__clip_slices(p, &t->slices, t->o.clip, norm)
-                                           : qkv_params_clip_grad(p, t->o.clip, norm);
+    if (!(t->o.clip_norm > 0)) return QKV_OK;
+    qkv_status status = t->o.micro_batches ? qkv__clip_slices(p, &t->slices, t->o.clip_norm, norm)
+                                           : qkv_params_clip_grad(p, t->o.clip_norm, norm);
     if (!status || isfinite(*norm)) return status;
     if (t->is_sharded) status = qkv__share_block(&t->slices, qkv__params_grad(p)); /* so that each can tell which it is */
     return status == QKV_IO ? status : not_finite(t, "norm of the gradients", (double)*norm, true);
@@ -420,9 +423,9 @@ static qkv_status update(qkv_trainer *t, qkv_train_state *out, int64_t n)
     qkv_status status = t->o.micro_batches ? learn_in_tree(t, out, n) : learn_in_turn(t, out, n);
     if (!status) status = clip(t, &norm);
     if (status) return status;
-    out->norm = (double)norm;
-    if (t->has_schedule) qkv_optimizer_set_lr(t->optimizer, (float)qkv_schedule_lr(&t->o.schedule, out->step));
-    out->lr = (double)qkv_optimizer_lr(t->optimizer);
+    out->grad_norm = (double)norm;
+    if (t->has_schedule) qkv_optimizer_set_lr(t->optimizer, (float)qkv_schedule_lr(&t->schedule, out->step));
+    out->lr = (double)qkv__optimizer_lr(t->optimizer);
     status = update_weights(t);
     return status || !t->o.micro_batches ? status : sum_losses(t, out, n); /* while weights are on their way */
 }
@@ -434,7 +437,7 @@ qkv_status qkv__trainer_step_ahead(qkv_trainer *t, qkv_train_state *out)
     if (!t) return qkv__fail(QKV_USAGE, "training: there is no trainer");
     qkv_status status = gather(t, &n, &now.tokens);
     if (status) return status;
-    now.step = qkv_optimizer_steps(t->optimizer) + 1;
+    now.step = qkv__optimizer_steps(t->optimizer) + 1;
     status = update(t, &now, n);
     char sentence[QKV_SENTENCE_MAX];
     if (status) snprintf(sentence, sizeof sentence, "%s", qkv_error());
@@ -444,9 +447,8 @@ qkv_status qkv__trainer_step_ahead(qkv_trainer *t, qkv_train_state *out)
     t->next += n;
     now.epoch = t->number;
     now.batch = t->next;
-    now.of = qkv_loader_size(t->epoch);
-    if (out) *out = now;
-    return QKV_OK;
+    now.batches = qkv_loader_size(t->epoch);
+    return out ? QKV__WRITE_OPTIONS(out, grad_norm, &now, "training") : QKV_OK;
 }
 
 qkv_status qkv_trainer_step(qkv_trainer *t, qkv_train_state *out)
@@ -455,11 +457,11 @@ qkv_status qkv_trainer_step(qkv_trainer *t, qkv_train_state *out)
     return status ? status : qkv__trainer_settle(t);
 }
 
-qkv_train_state qkv_trainer_at(const qkv_trainer *t)
+qkv_train_state qkv__trainer_at(const qkv_trainer *t)
 {
     if (!t) return (qkv_train_state){ 0 };
     return (qkv_train_state){
-        .step = qkv_optimizer_steps(t->optimizer), .epoch = t->number, .batch = t->next, .of = qkv_loader_size(t->epoch)
+        .step = qkv__optimizer_steps(t->optimizer), .epoch = t->number, .batch = t->next, .batches = qkv_loader_size(t->epoch)
     };
 }
 
@@ -498,7 +500,7 @@ uint64_t qkv__transformer_hash(const qkv_config *o)
 static uint64_t hash_options(const qkv_trainer *t)
 {
     const qkv_optimizer_opts *o = &t->optimizer_opts;
-    const qkv_schedule *s = &t->o.schedule;
+    const qkv_schedule *s = &t->schedule;
     const qkv_batch_opts *b = &t->batch_opts;
     const double numbers[] = { o->rule,
                                (double)o->lr,
@@ -515,16 +517,16 @@ static uint64_t hash_options(const qkv_trainer *t)
                                (double)s->warmup,
                                (double)s->steps,
                                (double)s->dim,
-                               s->last,
+                               s->final_lr,
                                (double)b->max_tokens,
                                b->in_order,
                                b->start,
                                b->end,
                                b->pad,
                                b->bare,
-                               (double)t->o.update_freq,
-                               (double)t->o.smoothing,
-                               (double)t->o.clip,
+                               (double)t->o.accumulate,
+                               (double)t->o.label_smoothing,
+                               (double)t->o.clip_norm,
                                (double)(t->o.seed >> 32),
                                (double)(t->o.seed & 0xffffffffu),
                                (double)(t->loss.id >> 32),
@@ -547,7 +549,7 @@ static void write_notes(const qkv_trainer *t, notes *n)
 {
     const uint64_t hashes[] = { t->pairs_hash, qkv__transformer_hash(qkv__model_config(t->model)), hash_options(t) };
     for (int i = PAIRS; i <= OPTIONS; i++) snprintf(n->text[i], sizeof n->text[i], "%016" PRIx64, hashes[i]);
-    const int64_t counts[] = { qkv_optimizer_steps(t->optimizer), (int64_t)t->number, t->next, (int64_t)t->passes };
+    const int64_t counts[] = { qkv__optimizer_steps(t->optimizer), (int64_t)t->number, t->next, (int64_t)t->passes };
     for (int i = STEPS; i <= PASSES; i++) snprintf(n->text[i], sizeof n->text[i], "%" PRId64, counts[i - STEPS]);
     snprintf(n->text[BEST], sizeof n->text[BEST], "%a", t->best_so_far.best);
     snprintf(n->text[BEST_STEP], sizeof n->text[BEST_STEP], "%" PRId64, t->best_so_far.best_step);
@@ -747,7 +749,7 @@ static qkv_status take(qkv_trainer *t, const qkv__safetensors *file)
     if (status) return status;
     t->next = at.next;
     t->passes = (uint64_t)at.passes;
-    t->best_so_far = (qkv_best_so_far){
+    t->best_so_far = (qkv__best_so_far){
         .best = at.best, .best_step = at.best_step, .missed = at.missed, .best_loss = at.best_loss
     };
     t->loss_so_far = at.loss;
@@ -755,7 +757,7 @@ static qkv_status take(qkv_trainer *t, const qkv__safetensors *file)
     return QKV_OK;
 }
 
-qkv_status qkv_trainer_load(qkv_trainer *t, const char *path)
+qkv_status qkv_trainer_load(qkv_trainer *t, const char *path, qkv_train_state *state)
 {
     qkv__safetensors file;
     if (!t || !path) return qkv__fail(QKV_USAGE, "training: a trainer and a path are needed to resume");
@@ -763,7 +765,9 @@ qkv_status qkv_trainer_load(qkv_trainer *t, const char *path)
     if (status) return status;
     status = take(t, &file);
     qkv__safetensors_free(&file);
-    return status;
+    if (status || !state) return status;
+    qkv_train_state now = qkv__trainer_at(t);
+    return QKV__WRITE_OPTIONS(state, grad_norm, &now, "training");
 }
 
 /* ---- with other ranks ---- */
@@ -771,7 +775,7 @@ qkv_status qkv_trainer_load(qkv_trainer *t, const char *path)
 typedef struct shared_position {
     int64_t steps, next;
     uint64_t number, passes;
-    qkv_best_so_far best_so_far;
+    qkv__best_so_far best_so_far;
 } shared_position;
 
 /* Position, weights and a state that is not sharded: rank 0's to all. */
@@ -779,7 +783,7 @@ static qkv_status share_position(qkv_trainer *t)
 {
     qkv_params *p = qkv__model_params(t->model);
     size_t bytes = sizeof(float) * (size_t)qkv__params_block(p);
-    shared_position at = { qkv_optimizer_steps(t->optimizer), t->next, t->number, t->passes, t->best_so_far };
+    shared_position at = { qkv__optimizer_steps(t->optimizer), t->next, t->number, t->passes, t->best_so_far };
     qkv_status status = qkv__dist_copy(&at, sizeof at);
     if (!status) status = qkv__dist_copy(qkv__params_data(p), bytes);
     for (int k = 0; !status && !t->is_sharded && qkv__optimizer_state(t->optimizer, k); k++)

@@ -33,6 +33,21 @@ typedef struct qkv__loss_so_far {
 } qkv__loss_so_far;
 qkv__loss_so_far *qkv__trainer_loss_so_far(qkv_trainer *t);
 
+/* The best validation so far, when, and how many missed it since; and its loss where that decides between equal scores, 0 where it
+ * does not. A checkpoint keeps it. NULL for NULL. */
+typedef struct qkv__best_so_far {
+    double best;
+    int64_t best_step, missed;
+    double best_loss;
+} qkv__best_so_far;
+qkv__best_so_far *qkv__trainer_best_so_far(qkv_trainer *t);
+
+/* Where it is: what the last step reported, without tokens, loss, rate and norm. */
+qkv_train_state qkv__trainer_at(const qkv_trainer *t);
+
+/* USAGE when a number that it needs is missing or does not fit. */
+qkv_status qkv__schedule_check(const qkv_schedule *s);
+
 /* Whether the optimizer's state is sharded: all ranks save then. */
 bool qkv__trainer_is_sharded(const qkv_trainer *t);
 
