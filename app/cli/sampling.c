@@ -53,5 +53,6 @@ qkv_status open_chat(const qkv_model *m, const qkv_chat_opts *opts, const char *
     o.tools = text.data;
     if (!status && !(*out = qkv_chat_new(m, &o))) status = qkv_error_status();
     qkv_buffer_free(&text);
+    if (status == QKV_UNSUPPORTED && !o.template_file) return fail(status, "%s: give one by --template FILE", library_error());
     return status ? library_failed() : QKV_OK;
 }

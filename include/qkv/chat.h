@@ -4,7 +4,7 @@
  * "tool") and "content"; other members are for the model's chat template, which writes it as the text that the model was
  * trained to read.
  *
- * Threads: a chat is for one thread at a time; any number of them may share one model. */
+ * Threads: a chat is for one thread at a time, but qkv_chat_render() and qkv_chat_end(); any number of them may share one model. */
 #ifndef QKV_CHAT_H
 #define QKV_CHAT_H
 

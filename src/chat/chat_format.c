@@ -126,11 +126,9 @@ static qkv_status read_folder(const char *folder, const qkv__json_value *config,
     if (!status && folder && qkv__file_exists(path)) status = read_template_file(path, f);
     if (!status && !f->template) status = read_template_key(config, f);
     if (!status && !f->template)
-        status = qkv__fail(
-            QKV_UNSUPPORTED,
-            "%s has no chat template (chat_template.jinja, or \"chat_template\" in tokenizer_config.json): give one "
-            "by --template FILE",
-            folder ? folder : "the model");
+        status = qkv__fail(QKV_UNSUPPORTED,
+                           "%s has no chat template (chat_template.jinja, or \"chat_template\" in tokenizer_config.json)",
+                           folder ? folder : "the model");
     return status;
 }
 
