@@ -18,7 +18,7 @@ deps_flags := -I$(OUT)/include -DUTF8PROC_STATIC -DPCRE2_CODE_UNIT_WIDTH=8 -DPCR
 fast := -O2
 flags := $(target) -std=c11 -D_GNU_SOURCE $(emulated) -Iinclude -Iweb/wasm -include web/wasm/stand_ins.h $(deps_flags) -Wall -Wextra
 
-layers := base tensor nn io token data model decode score jinja task inspect dist train
+layers := base tensor nn io token data model decode score task inspect dist train
 sources := $(foreach layer,$(layers),$(wildcard src/$(layer)/*.c)) src/kern/dispatch.c $(wildcard app/engine/*.c app/report/*.c web/wasm/*.c) app/term/translator.c
 left_out := src/data/lines.c src/dist/dist.c src/dist/mpi.c src/dist/reduction.c src/train/run.c src/train/run_folder.c src/train/plan.c
 objects := $(patsubst %.c,$(OUT)/%.o,$(filter-out $(left_out),$(sources)))
