@@ -1,5 +1,6 @@
 #!/bin/sh
-# symbols.sh: what the shared library shows and what it calls. usage: symbols.sh LIBRARY
+# symbols.sh: what the shared library shows and what it calls, how large it is, and what a program with it loads.
+# usage: symbols.sh LIBRARY PROGRAM MOST       MOST: bytes of the stripped library; 0: any
 . "$(dirname "$0")/cases.sh"
 
 shown() { nm -D --defined-only "$1" | awk '{ sub(/@.*/, "", $NF); print $NF }'; }
@@ -17,4 +18,12 @@ printing='v?f?printf|__v?f?printf_chk|puts|fputs|putchar|putc|fputc|_IO_putc|per
 same "it neither ends the process nor prints" "" "$(grep -Ex "$ending|$printing" "$folder/called")"
 same "the list would notice" "$(printf 'abort\n__printf_chk\nstderr')" \
     "$(printf 'abort\nmemcpy\n__printf_chk\nsnprintf\n__snprintf_chk\nstderr\n' | grep -Ex "$ending|$printing")"
+
+# Names may have another form where libc is in parts.
+loaded=$(ldd "$2" | awk '{ sub(/.*\//, "", $1); sub(/\.so.*/, "", $1); print $1 }' | grep -vxE 'linux-(vdso|gate)|ld-.*|libpthread|libdl' | sort)
+same "a program that translates loads little" "$(printf 'libc\nlibm\nlibpcre2-8\nlibqkv\nlibutf8proc\nlibz')" "$loaded"
+strip -o "$folder/stripped" "$1"
+size=$(wc -c <"$folder/stripped")
+if [ "$3" = 0 ]; then skipped "the size of the library: it counts with gcc and -O3 on x86-64 ($size bytes)"
+else check "the stripped library has at most $3 bytes ($size)" test "$size" -le "$3"; fi
 finish
