@@ -6,7 +6,7 @@
 
 #include "../../src/base/clock.h"
 #include "../../src/base/options.h"
-#include "../../src/base/out.h"
+#include "../report/out.h"
 
 #include <stdlib.h>
 #include <string.h>

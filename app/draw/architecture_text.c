@@ -2,7 +2,7 @@
 #include "architecture.h"
 #include "view.h"
 
-#include "../../src/base/out.h"
+#include "../report/out.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
 #include <qkv/unstable/util.h>
 #include "../../src/base/memory.h"
 #include "../../src/base/options.h"
-#include "../../src/base/out.h"
+#include "../report/out.h"
 
 #include "view.h"
 #include "../term/translator.h"

@@ -2,7 +2,7 @@
 #include "view.h"
 
 #include "../../src/base/options.h"
-#include "../../src/base/out.h"
+#include "../report/out.h"
 
 #include <math.h>
 

@@ -3,7 +3,7 @@
 
 #include "../term/translator.h"
 #include "../../src/base/options.h"
-#include "../../src/base/out.h"
+#include "../report/out.h"
 
 #include <stdio.h>
 

@@ -3,7 +3,7 @@
 #include "../../src/base/options.h"
 #include "../../src/base/file.h"
 #include "../../src/base/json.h"
-#include "../../src/base/out.h"
+#include "../report/out.h"
 
 #include "view.h"
 #include "../term/translator.h"

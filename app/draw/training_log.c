@@ -4,7 +4,7 @@
 #include <qkv/unstable/util.h>
 #include "../../src/base/json.h"
 #include "../../src/base/size.h"
-#include "../../src/base/out.h"
+#include "../report/out.h"
 
 #include "view.h"
 #include "../term/translator.h"

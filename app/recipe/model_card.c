@@ -5,7 +5,7 @@
 
 #include "../../src/base/size.h"
 #include "../../src/base/json.h"
-#include "../../src/base/out.h"
+#include "../report/out.h"
 #include "../../src/token/tokenizer.h"
 #include "../../src/model/model_info.h"
 #include "../../src/model/special_tokens.h"

@@ -4,7 +4,7 @@
 #include <qkv/unstable/util.h>
 #include "training.h"
 
-#include "../../src/base/out.h"
+#include "../report/out.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 #include "../../src/base/json.h"
 #include "../../src/base/options.h"
 #include "../../src/base/size.h"
-#include "../../src/base/out.h"
+#include "out.h"
 #include "../term/translator.h"
 
 #include <stdio.h>

@@ -2,7 +2,7 @@
 #include "attention.h"
 #include "../../src/inspect/attend.h"
 
-#include "../../src/base/out.h"
+#include "out.h"
 #include "../term/translator.h"
 
 #include <stdlib.h>

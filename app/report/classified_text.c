@@ -2,7 +2,7 @@
 #include "results.h"
 #include "labelled_texts.h"
 #include "../../src/base/options.h"
-#include "../../src/base/out.h"
+#include "out.h"
 #include "../../src/task/texts.h"
 
 #include <math.h>

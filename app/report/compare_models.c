@@ -5,7 +5,7 @@
 #include "scores.h"
 #include "strings.h"
 #include "../../src/base/memory.h"
-#include "../../src/base/out.h"
+#include "out.h"
 #include "../../src/task/texts.h"
 
 #include <math.h>

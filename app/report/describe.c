@@ -4,7 +4,7 @@
 #include "../../src/base/json.h"
 #include "../../src/io/weights.h"
 #include "../../src/model/ability.h"
-#include "../../src/base/out.h"
+#include "out.h"
 #include "../term/translator.h"
 
 #include <qkv/task.h>

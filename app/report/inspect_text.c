@@ -4,7 +4,7 @@
 #include <qkv/unstable/util.h>
 
 #include "../../src/base/status.h"
-#include "../../src/base/out.h"
+#include "out.h"
 #include "../term/translator.h"
 
 #include <math.h>

@@ -5,7 +5,7 @@
 
 #include "../../src/base/options.h"
 #include "notes.h"
-#include "../../src/base/out.h"
+#include "out.h"
 #include "../term/translator.h"
 
 #include <math.h>

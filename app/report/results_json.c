@@ -1,6 +1,6 @@
 /* results_json.c: translations, what was generated and what was filled in, as JSON. */
 #include "results.h"
-#include "../../src/base/out.h"
+#include "out.h"
 
 #include <qkv/task.h>
 

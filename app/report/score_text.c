@@ -1,6 +1,6 @@
 /* score_text.c: scores as lines for people, as JSON and as CSV. */
 #include "scores.h"
-#include "../../src/base/out.h"
+#include "out.h"
 #include "correlation.h"
 #include "../term/translator.h"
 

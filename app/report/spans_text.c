@@ -1,6 +1,6 @@
 /* spans_text.c: tags and answers as lines and as JSON. */
 #include "results.h"
-#include "../../src/base/out.h"
+#include "out.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 #include "tokens.h"
 
 #include <qkv/unstable/util.h>
-#include "../../src/base/out.h"
+#include "out.h"
 #include "../../src/token/encoder.h"
 #include "../../src/token/tokenizer.h"
 

@@ -2,7 +2,7 @@
 #include "serve.h"
 #include "server.h"
 
-#include "../../src/base/out.h"
+#include "../report/out.h"
 
 #include <arpa/inet.h>
 #include <ctype.h>

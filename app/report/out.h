@@ -1,8 +1,8 @@
 /* out.h: text for people and other programs, put together piece by piece. */
-#ifndef QKV_SRC_OUT_H
-#define QKV_SRC_OUT_H
+#ifndef QKV_APP_REPORT_OUT_H
+#define QKV_APP_REPORT_OUT_H
 
-#include "buffer.h"
+#include "../../src/base/buffer.h"
 
 /* The first error stays; what is put after it is lost. */
 typedef struct qkv__out {
