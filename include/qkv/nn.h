@@ -41,11 +41,11 @@ QKV_API qkv_status qkv_params_status(const qkv_params *p);
 
 QKV_API int64_t qkv_params_count(const qkv_params *p); /* numbers in all weights */
 
-QKV_API int qkv_params_size(const qkv_params *p);              /* how many weights */
-QKV_API qkv_tensor *qkv_params_at(const qkv_params *p, int i); /* the i-th weight; NULL out of range */
-QKV_API const char *qkv_params_name(const qkv_params *p, int i);
+QKV_API int qkv_params_size(const qkv_params *p);                           /* how many weights */
+QKV_API qkv_tensor *qkv_params_at(const qkv_params *p, int i);              /* the i-th weight; NULL out of range */
+QKV_API const char *qkv_params_name(const qkv_params *p, int i);            /* of the i-th weight; p's */
 QKV_API qkv_tensor *qkv_params_find(const qkv_params *p, const char *name); /* NULL when there is none */
-QKV_API void qkv_params_zero_grad(qkv_params *p);
+QKV_API void qkv_params_zero_grad(qkv_params *p); /* all gradients become 0; an optimizer's step does it too */
 
 /* Scales all gradients by max_norm / norm if their Euclidean norm is larger than max_norm; the norm before that goes to
  * *norm (may be NULL). NUMERIC, and nothing is scaled, when the norm is not finite; USAGE unless max_norm > 0; MEMORY. */
@@ -65,6 +65,7 @@ typedef struct qkv_linear {
 } qkv_linear;
 /* Weights "name.weight" and, with has_bias, "name.bias". */
 QKV_API qkv_linear qkv_linear_new(qkv_params *p, const char *name, int64_t in, int64_t out, int has_bias);
+/* x (..., in)   ->   (..., out) */
 QKV_API qkv_tensor *qkv_linear_forward(const qkv_linear *l, qkv_tensor *x);
 
 /* ---- embedding: a table (vocabulary, dim), normal with standard deviation dim^-0.5 ---- */
@@ -84,6 +85,7 @@ typedef struct qkv_norm {
     float eps;
 } qkv_norm;
 QKV_API qkv_norm qkv_norm_new(qkv_params *p, const char *name, int64_t dim, qkv_norm_kind kind);
+/* qkv_layer_norm() or qkv_rms_norm() of x (..., dim) */
 QKV_API qkv_tensor *qkv_norm_forward(const qkv_norm *n, qkv_tensor *x);
 
 /* ---- multi-head attention: Concat(head_1..head_h) W^O, head_i = Attention(x W_i^Q, y W_i^K, y W_i^V) ---- */
@@ -103,6 +105,7 @@ typedef struct qkv_mha {
     int64_t heads, kv_heads;
     float dropout;
 } qkv_mha;
+/* Weights "name.q.weight" to "name.out.bias". Sizes that do not fit together are USAGE in p. */
 QKV_API qkv_mha qkv_mha_new(qkv_params *p, const char *name, const qkv_mha_opts *opts);
 
 /* Queries from x (B,Tq,dim), keys and values from y (B,Tk,kv_dim)   ->   (B,Tq,dim). Self-attention: y is x. The mask is that of
@@ -131,7 +134,9 @@ typedef struct qkv_ffn_opts {
     int no_bias;
     float dropout;
 } qkv_ffn_opts;
+/* Weights "name.in.weight", "name.gate.weight" where it is gated, to "name.out.bias". */
 QKV_API qkv_ffn qkv_ffn_new(qkv_params *p, const char *name, const qkv_ffn_opts *opts);
+/* x (..., dim)   ->   (..., dim) */
 QKV_API qkv_tensor *qkv_ffn_forward(const qkv_ffn *f, qkv_tensor *x);
 
 /* ---- positions ---- */

@@ -43,8 +43,9 @@ QKV_API qkv_dtype qkv_tensor_dtype(const qkv_tensor *x); /* QKV_DTYPE_STORED for
  * docs/published.md has for files. They stay where they are until the tape is reset, or weights are added or copied. */
 QKV_API const void *qkv_tensor_bytes(const qkv_tensor *x);
 
-/* The values of qkv_tensor_data(), to be written. NULL for the weights of a model that was loaded, which lie in its files and of which the library
- * may keep copies in another order: a model loaded with QKV_DTYPE_F32, or trained since, has them in memory. */
+/* The values of qkv_tensor_data(), to be written. NULL for the weights of a model that was loaded: they lie in its files, and the
+ * library may keep copies of them in another order. A model that was loaded with QKV_DTYPE_F32, or trained since, has them in
+ * memory. */
 QKV_API float *qkv_tensor_data_mut(qkv_tensor *x);
 
 /* The gradient of the last qkv_backward(), qkv_tensor_count(x) floats: for weights, for inputs made with qkv_variable(), and for
@@ -71,7 +72,7 @@ QKV_API void qkv_tape_free(qkv_tape *t);
 /* Forgets every tensor of this tape and its error, keeps the memory, and counts one step (for dropout's random numbers). */
 QKV_API void qkv_tape_reset(qkv_tape *t);
 
-/* How often the tape was reset, counted from the step of its options: what was on it at another step is gone. */
+/* The step: that of the options, and one more for each reset. A tensor is valid at the step that made it, not at another. */
 QKV_API uint64_t qkv_tape_step(const qkv_tape *t);
 
 /* The first error since the tape was new or reset; its sentence is put back into qkv_error().

@@ -24,7 +24,7 @@ bool qkv__packs_at_next_use(const qkv_tensor *w);
 /* Nobody may use it any more. */
 void qkv__packing_free(qkv__packing *p);
 
-/* The limit of qkv_packed_limit() from now on; what is packed already stays. */
+/* Sets qkv_packed_limit(); weights that are packed stay so. */
 void qkv__set_packed_limit(size_t bytes);
 
 #endif
