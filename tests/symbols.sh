@@ -12,6 +12,9 @@ called "$1" >"$folder/called"
 contains "its public names are there" "$(cat "$folder/shown")" qkv_version qkv_attention qkv_tape_new qkv_translate
 same "it shows qkv_ names only" "" "$(grep -v '^qkv_[^_]' "$folder/shown")"
 
+# A conversation is read back from its JSON; whatever else makes text, JSON or CSV is the program's.
+same "it renders nothing" "" "$(grep -E '_(text|json|csv)$' "$folder/shown" | grep -vxE 'qkv_chat_(from|to)_json')"
+
 # Whatever ends the process or prints; snprintf and its family write to memory and are fine.
 ending='exit|_exit|_Exit|quick_exit|abort|__assert_fail|__assert_perror_fail|raise|kill'
 printing='v?f?printf|__v?f?printf_chk|puts|fputs|putchar|putc|fputc|_IO_putc|perror|psignal|vdprintf|dprintf|stdout|stderr'

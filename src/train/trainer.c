@@ -77,8 +77,8 @@ static qkv_status check_trainer_options(const qkv_model *m, const qkv_dataset *p
     if (o->micro_batches < 0 || o->micro_batches > 4096)
         return qkv__fail(QKV_USAGE, "training: %lld micro-batches in a batch, expected 1 to 4096", (long long)o->micro_batches);
     if (qkv_dist_size() > 1 && o->micro_batches < qkv_dist_size())
-        return qkv__fail(QKV_USAGE, "training: %d ranks share %lld micro-batches: there must be one for each (--micro-batches)",
-                         qkv_dist_size(), (long long)o->micro_batches);
+        return qkv__fail(QKV_USAGE, "training: %d ranks share %lld micro-batches: there must be one for each", qkv_dist_size(),
+                         (long long)o->micro_batches);
     if (!(o->clip_norm >= 0))
         return qkv__fail(QKV_USAGE, "training: the gradients are clipped at %g, expected 0 or more", (double)o->clip_norm);
     return QKV_OK;
