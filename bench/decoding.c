@@ -66,7 +66,7 @@ static void measure_caches(void)
     stop_on(s ? QKV_OK : qkv_error_status());
     int32_t ids[SENTENCES * SOURCE] = { 0 };
     int64_t parents[ROWS], plain = ROWS * (SOURCE + TARGET) * 2 * o.decoder_layers * o.dim * (int64_t)sizeof(float);
-    stop_on(qkv_session_encode(s, ids, SENTENCES, SOURCE, NULL));
+    stop_on(qkv_session_encode(s, &(qkv_tokens){ .ids = ids, .rows = SENTENCES, .length = SOURCE }));
     for (int i = 0; i < ROWS; i++) parents[i] = i / BEAM;
     stop_on(qkv_session_select(s, parents, ROWS));
     for (int i = 0; i < ROWS; i++) parents[i] = i / BEAM * BEAM + from[i % BEAM];

@@ -28,7 +28,7 @@ static qkv_status continue_twice(qkv_session *s, const int32_t *prompt)
                                 ROWS); /* the prompt's keys and values are shared, not copied */
     for (int i = 0; i < STEPS && !status; i++) {
         printf("%2d %2d\n", next[0], next[1]);
-        status = qkv_session_step(s, next); /* one token of each row */
+        status = qkv_session_read(s, next, NULL, QKV_LOGITS_LAST); /* one token of each row */
         for (int r = 0; r < ROWS && !status; r++) next[r] = choose(qkv_tensor_data(qkv_session_logits(s)) + r * VOCABULARY, -1);
     }
     return status;

@@ -25,7 +25,7 @@ static qkv_status continue_ids(qkv_session *s, const qkv_ids *prompt, int64_t vo
     while (!status && *n < most) {
         room[*n] = likeliest(qkv_tensor_data(qkv_session_logits(s)), vocabulary);
         if (room[*n] == end) break;
-        status = qkv_session_step(s, &room[(*n)++]);
+        status = qkv_session_read(s, &room[(*n)++], NULL, QKV_LOGITS_LAST);
     }
     return status;
 }

@@ -232,11 +232,14 @@ static void steps_equal_a_whole_forward(void **state)
             m, qkv__transformer_decode(m, t, &(qkv_tokens){ .ids = ids, .rows = BATCH, .length = length }, memory,
                                        memory ? b.lengths : NULL));
         qkv_session *s = qkv_session_new(model, NULL);
-        assert_int_equal(has_encoder ? qkv_session_encode(s, b.ids, BATCH, b.length, b.lengths) : qkv_session_start(s, BATCH),
-                         QKV_OK);
+        assert_int_equal(
+            has_encoder
+                ? qkv_session_encode(s, &(qkv_tokens){ .ids = b.ids, .rows = BATCH, .length = b.length, .lengths = b.lengths })
+                : qkv_session_start(s, BATCH),
+            QKV_OK);
         int64_t size = qkv_tensor_dim(whole, -1);
         for (int64_t n = 0; n < length; n++) {
-            assert_int_equal(qkv_session_step(s, (int32_t[]){ ids[n], ids[length + n] }), QKV_OK);
+            assert_int_equal(qkv_session_read(s, (int32_t[]){ ids[n], ids[length + n] }, NULL, QKV_LOGITS_LAST), QKV_OK);
             const float *logits = qkv_tensor_data(qkv_session_logits(s));
             for (int r = 0; r < BATCH; r++)
                 assert_memory_equal(logits + r * size, qkv_tensor_data(whole) + (r * length + n) * size,
@@ -261,9 +264,10 @@ static void compare_greedy(const char *name)
     bool written[BATCH][64] = { { false } };
     written[0][start] = written[1][start] = true;
     qkv_session *s = qkv_session_new(m, NULL);
-    assert_int_equal(qkv_session_encode(s, b.ids, BATCH, b.length, b.lengths), QKV_OK);
+    assert_int_equal(
+        qkv_session_encode(s, &(qkv_tokens){ .ids = b.ids, .rows = BATCH, .length = b.length, .lengths = b.lengths }), QKV_OK);
     for (int64_t n = 0; n < length; n++) {
-        assert_int_equal(qkv_session_step(s, ids), QKV_OK);
+        assert_int_equal(qkv_session_read(s, ids, NULL, QKV_LOGITS_LAST), QKV_OK);
         for (int r = 0; r < BATCH; r++) {
             const float *logits = qkv_tensor_data(qkv_session_logits(s)) + r * size;
             ids[r] = -1;

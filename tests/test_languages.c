@@ -114,25 +114,25 @@ static const char *const of_mbart[] = { "en_XX", "de_DE", "zh_CN" }, *const of_n
 static void same_as_search(const qkv_model *m, const int32_t *source, int64_t n, int32_t start, int32_t first,
                            const qkv_translation *got)
 {
-    qkv_search_result found = { 0 };
+    qkv_search_result *found = NULL;
     const qkv_search_opts o = { .size = sizeof o,
                                 .start = start,
                                 .end = 2,
                                 .pad = 1,
-                                .beam = 4,
+                                .beam_size = 4,
                                 .length_penalty = 1,
-                                .by_length = 1,
+                                .length_norm = 1,
                                 .max_length = 23,
-                                .no_repeat = 3,
+                                .no_repeat_ngram = 3,
                                 .prefix = &first,
                                 .n_prefix = first >= 0,
                                 .n_forced = first >= 0 };
-    assert_int_equal(qkv_beam_search(m, source, 1, n, NULL, &o, &found), QKV_OK);
-    assert_int_equal(found.best[0].n, got->n_ids);
-    assert_memory_equal(found.best[0].ids, got->ids, sizeof(int32_t) * (size_t)got->n_ids);
-    assert_true(found.best[0].log_p == got->log_p);
+    assert_int_equal(qkv_beam_search(m, &(qkv_tokens){ .ids = source, .rows = 1, .length = n }, &o, &found), QKV_OK);
+    assert_int_equal(found->best[0].n, got->n_ids);
+    assert_memory_equal(found->best[0].ids, got->ids, sizeof(int32_t) * (size_t)got->n_ids);
+    assert_true(found->best[0].log_p == got->log_p);
     if (first >= 0) assert_int_equal(got->ids[0], first);
-    qkv_search_result_free(&found);
+    qkv_free(found);
 }
 
 static void codes_stand_where_they_belong(void **state)
@@ -265,19 +265,19 @@ static void ends_come_late_enough(void **state)
     (void)state;
     qkv_model *m = golden_with("t5", of_none, false, 0);
     const int32_t source[] = { 5, 6, 1 };
-    qkv_search_opts o = { .size = sizeof o, .start = 0, .end = 1, .pad = 0, .beam = 1, .max_length = 8 };
-    qkv_search_result found = { 0 };
-    assert_int_equal(qkv_beam_search(m, source, 1, 3, NULL, &o, &found), QKV_OK);
-    assert_true(found.best[0].n > 0);
-    const int32_t likeliest = found.best[0].ids[0];
+    qkv_search_opts o = { .size = sizeof o, .start = 0, .end = 1, .pad = 0, .beam_size = 1, .max_length = 8 };
+    qkv_search_result *found = NULL;
+    assert_int_equal(qkv_beam_search(m, &(qkv_tokens){ .ids = source, .rows = 1, .length = 3 }, &o, &found), QKV_OK);
+    assert_true(found->best[0].n > 0);
+    const int32_t likeliest = found->best[0].ids[0];
     o.ends = &likeliest;
     o.n_ends = 1;
-    assert_int_equal(qkv_beam_search(m, source, 1, 3, NULL, &o, &found), QKV_OK);
-    assert_int_equal(found.best[0].n, 0);
+    assert_int_equal(qkv_beam_search(m, &(qkv_tokens){ .ids = source, .rows = 1, .length = 3 }, &o, &found), QKV_OK);
+    assert_int_equal(found->best[0].n, 0);
     o.min_length = 3;
-    assert_int_equal(qkv_beam_search(m, source, 1, 3, NULL, &o, &found), QKV_OK);
-    assert_true(found.best[0].n >= 3);
-    qkv_search_result_free(&found);
+    assert_int_equal(qkv_beam_search(m, &(qkv_tokens){ .ids = source, .rows = 1, .length = 3 }, &o, &found), QKV_OK);
+    assert_true(found->best[0].n >= 3);
+    qkv_free(found);
     qkv_model_free(m);
 }
 

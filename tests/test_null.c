@@ -49,6 +49,7 @@ static struct {
     qkv_tokenizer *tokenizer, *of_model;
     qkv_model *model;
     qkv_session *session;
+    qkv_sampler *sampler;
     qkv_model *talker;
     qkv_chat *chat;
     qkv_dataset *pairs;
@@ -132,8 +133,10 @@ static qkv_status each_labelled(void *data, const qkv_labelled *x) { return (voi
 #define V_const_qkv_ffn_P &it.ffn
 #define V_qkv_model_P it.model
 #define V_const_qkv_model_P it.model
-#define V_const_qkv_tokens_P ZERO(qkv_tokens)
+#define V_const_qkv_tokens_P &(qkv_tokens){ .ids = ids, .rows = 1, .length = 1 }
 #define V_qkv_session_P it.session
+#define V_qkv_sampler_P it.sampler
+#define V_const_qkv_sampling_opts_P ZERO(qkv_sampling_opts)
 #define V_const_qkv_session_P it.session
 #define V_qkv_chat_P it.chat
 #define V_const_qkv_chat_P it.chat
@@ -190,7 +193,7 @@ static qkv_status each_labelled(void *data, const qkv_labelled *x) { return (voi
 #define V_const_qkv_answers_P ZERO(qkv_answers)
 #define V_const_qkv_answer_opts_P ZERO(qkv_answer_opts)
 #define V_qkv_ranking_P_P EMPTY(qkv_ranking)
-#define V_qkv_search_result_P ZERO(qkv_search_result)
+#define V_qkv_search_result_P_P EMPTY(qkv_search_result)
 #define V_qkv_special_tokens_P ZERO(qkv_special_tokens)
 #define V_qkv_generated_P_P EMPTY(qkv_generated)
 #define V_const_qkv_generated_P ZERO(qkv_generated)
@@ -329,7 +332,8 @@ static int make_one_of_each(void **state)
     it.model = qkv_model_new(&shape, 1);
     if (!it.of_model || !it.model || qkv_model_set_tokenizers(it.model, it.of_model, NULL)) return -1;
     it.session = qkv_session_new(it.model, NULL);
-    qkv_session_encode(it.session, ids, 1, 2, NULL);
+    it.sampler = qkv_sampler_new(it.model, NULL);
+    qkv_session_encode(it.session, &(qkv_tokens){ .ids = ids, .rows = 1, .length = 2 });
     it.pairs = qkv_dataset_new();
     qkv_dataset_add_ids(it.pairs, ids, 2, ids, 2);
     it.shortlist = qkv_shortlist_learn(it.model, it.pairs, NULL);

@@ -989,21 +989,21 @@ static void search_is_by_the_files(void **state)
     const qkv_search_opts same = { .start = 22,
                                    .end = 0,
                                    .pad = 22,
-                                   .beam = 4,
+                                   .beam_size = 4,
                                    .n_best = 4,
                                    .length_penalty = 0.8f,
-                                   .by_length = 1,
+                                   .length_norm = 1,
                                    .max_length = 10,
                                    .banned = banned,
                                    .n_banned = 1 };
     qkv_translations *found = NULL;
-    qkv_search_result wanted = { 0 };
-    assert_int_equal(qkv_beam_search(m, source_ids[0], 1, 4, NULL, &same, &wanted), QKV_OK);
+    qkv_search_result *wanted = NULL;
+    assert_int_equal(qkv_beam_search(m, &(qkv_tokens){ .ids = source_ids[0], .rows = 1, .length = 4 }, &same, &wanted), QKV_OK);
     assert_int_equal(qkv_translate(m, as_strings(sources, NULL, 1), 1, &(qkv_translate_opts){ .n_best = 4 }, &found), QKV_OK);
     for (int i = 0; i < 4; i++) {
-        assert_int_equal(found->best[i].n_ids, wanted.best[i].n);
-        assert_memory_equal(found->best[i].ids, wanted.best[i].ids, sizeof(int32_t) * (size_t)wanted.best[i].n);
-        assert_true(found->best[i].score == wanted.best[i].score);
+        assert_int_equal(found->best[i].n_ids, wanted->best[i].n);
+        assert_memory_equal(found->best[i].ids, wanted->best[i].ids, sizeof(int32_t) * (size_t)wanted->best[i].n);
+        assert_true(found->best[i].score == wanted->best[i].score);
         for (int64_t k = 0; k < found->best[i].n_ids; k++)
             assert_true(found->best[i].ids[k] != 5 && found->best[i].ids[k] != 22);
     }
@@ -1015,33 +1015,35 @@ static void search_is_by_the_files(void **state)
     assert_true(found->best[0].score == found->best[0].log_p);
     const qkv_translate_opts prefixed = { .target_prefix = "t5" }; /* banned */
     assert_int_equal(qkv_translate(m, as_strings(sources, NULL, 1), 1, &prefixed, &found), QKV_USAGE);
-    qkv_search_result_free(&wanted);
+    qkv_free(wanted), wanted = NULL;
     qkv_free(found), found = NULL;
     qkv_model_free(m);
     m = golden_with("marian", &of_marian);
-    assert_int_equal(qkv_beam_search(m, source_ids[0], 1, 4, NULL, &same, &wanted), QKV_OK);
-    const int32_t ends[] = { 0, 9, wanted.best[0].ids[2] };
+    assert_int_equal(qkv_beam_search(m, &(qkv_tokens){ .ids = source_ids[0], .rows = 1, .length = 4 }, &same, &wanted), QKV_OK);
+    const int32_t ends[] = { 0, 9, wanted->best[0].ids[2] };
     char listed[32];
     snprintf(listed, sizeof listed, "[0, 9, %d]", ends[2]);
     set_key("generation_config.json", "eos_token_id", listed);
     qkv_model *ending = load();
     qkv_search_opts several = same;
     several.ends = ends, several.n_ends = 3;
-    assert_int_equal(qkv_beam_search(m, source_ids[0], 1, 4, NULL, &several, &wanted), QKV_OK);
+    assert_int_equal(qkv_beam_search(m, &(qkv_tokens){ .ids = source_ids[0], .rows = 1, .length = 4 }, &several, &wanted),
+                     QKV_OK);
     assert_int_equal(qkv_translate(ending, as_strings(sources, NULL, 1), 1, &(qkv_translate_opts){ .n_best = 4 }, &found),
                      QKV_OK);
     int uncut = 0;
     for (int i = 0; i < 4; i++) {
-        assert_int_equal(found->best[i].n_ids, wanted.best[i].n);
-        assert_true(found->best[i].score == wanted.best[i].score);
+        assert_int_equal(found->best[i].n_ids, wanted->best[i].n);
+        assert_true(found->best[i].score == wanted->best[i].score);
         for (int64_t k = 0; k < found->best[i].n_ids; k++)
             assert_true(found->best[i].ids[k] != ends[1] && found->best[i].ids[k] != ends[2]);
         uncut += !found->best[i].truncated;
     }
     assert_true(uncut > 0);
     several.n_ends = -1;
-    assert_int_equal(qkv_beam_search(m, source_ids[0], 1, 4, NULL, &several, &wanted), QKV_USAGE);
-    qkv_search_result_free(&wanted);
+    assert_int_equal(qkv_beam_search(m, &(qkv_tokens){ .ids = source_ids[0], .rows = 1, .length = 4 }, &several, &wanted),
+                     QKV_USAGE);
+    qkv_free(wanted);
     qkv_free(found);
     qkv_model_free(ending);
     qkv_model_free(m);
@@ -1062,15 +1064,15 @@ static void search_is_by_more_of_the_files(void **state)
     (void)state;
     qkv_model *m = golden_with("marian", &of_marian);
     qkv_translations *found = NULL;
-    qkv_search_result wanted = { 0 };
+    qkv_search_result *wanted = NULL;
     const int32_t banned = 5, end = 9;
     qkv_search_opts o = { .start = 22,
                           .end = 0,
                           .pad = 22,
-                          .beam = 4,
+                          .beam_size = 4,
                           .n_best = 4,
                           .length_penalty = 0.8f,
-                          .by_length = 1,
+                          .length_norm = 1,
                           .max_length = 10,
                           .banned = &banned,
                           .n_banned = 1 };
@@ -1078,11 +1080,12 @@ static void search_is_by_more_of_the_files(void **state)
     set_key("generation_config.json", "no_repeat_ngram_size", "1");
     m = load();
     for (int given = 0; given <= 2; given += 2) { /* an option wins */
-        o.no_repeat = given ? given : 1;
-        assert_int_equal(qkv_beam_search(m, source_ids[0], 1, 4, NULL, &o, &wanted), QKV_OK);
+        o.no_repeat_ngram = given ? given : 1;
+        assert_int_equal(qkv_beam_search(m, &(qkv_tokens){ .ids = source_ids[0], .rows = 1, .length = 4 }, &o, &wanted),
+                         QKV_OK);
         const qkv_translate_opts options = { .n_best = 4, .no_repeat_ngram = given };
         assert_int_equal(qkv_translate(m, as_strings(sources, NULL, 1), 1, &options, &found), QKV_OK);
-        same_found(found, &wanted);
+        same_found(found, wanted);
     }
     qkv_model_free(m);
     set_key("generation_config.json", "no_repeat_ngram_size", "0");
@@ -1091,17 +1094,17 @@ static void search_is_by_more_of_the_files(void **state)
     m = load();
     assert_int_equal(qkv__params_materialize(qkv_model_params(m)), QKV_OK);
     qkv_tensor_data_mut(qkv_params_find(qkv_model_params(m), "output.bias"))[0] = 20; /* which the model would like to say */
-    o.no_repeat = 0, o.end = end, o.pad = 0;
-    assert_int_equal(qkv_beam_search(m, source_ids[0], 1, 4, NULL, &o, &wanted), QKV_OK);
+    o.no_repeat_ngram = 0, o.end = end, o.pad = 0;
+    assert_int_equal(qkv_beam_search(m, &(qkv_tokens){ .ids = source_ids[0], .rows = 1, .length = 4 }, &o, &wanted), QKV_OK);
     assert_int_equal(qkv_translate(m, as_strings(sources, NULL, 1), 1, &(qkv_translate_opts){ .n_best = 4 }, &found), QKV_OK);
-    same_found(found, &wanted);
+    same_found(found, wanted);
     o.pad = 22; /* else this shows nothing */
-    assert_int_equal(qkv_beam_search(m, source_ids[0], 1, 4, NULL, &o, &wanted), QKV_OK);
+    assert_int_equal(qkv_beam_search(m, &(qkv_tokens){ .ids = source_ids[0], .rows = 1, .length = 4 }, &o, &wanted), QKV_OK);
     int zeros = 0;
     for (int i = 0; i < 4; i++)
-        for (int64_t k = 0; k < wanted.best[i].n; k++) zeros += wanted.best[i].ids[k] == 0;
+        for (int64_t k = 0; k < wanted->best[i].n; k++) zeros += wanted->best[i].ids[k] == 0;
     assert_true(zeros > 0);
-    qkv_search_result_free(&wanted);
+    qkv_free(wanted);
     qkv_free(found);
     qkv_model_free(m);
 }

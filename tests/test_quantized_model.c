@@ -106,23 +106,26 @@ static void translations_are_the_same_in_any_batch(void **state)
     enum { SENTENCES = 32, LENGTH = 9 };
     const char *path = saved("translations", &translator);
     int32_t ids[SENTENCES * LENGTH];
-    const qkv_search_opts opts = { .start = 1, .end = 2, .pad = 0, .beam = 4, .max_length = 12 };
+    const qkv_search_opts opts = { .start = 1, .end = 2, .pad = 0, .beam_size = 4, .max_length = 12 };
     for (int i = 0; i < SENTENCES * LENGTH; i++) ids[i] = 3 + i * 29 % (VOCABULARY - 3);
     for (int kind = 0; kind < 3; kind++) {
         qkv_model *m = load(path, kinds[kind]);
-        qkv_search_result all = { 0 }, some = { 0 };
-        assert_int_equal(qkv_beam_search(m, ids, SENTENCES, LENGTH, NULL, &opts, &all), QKV_OK);
+        qkv_search_result *all = NULL, *some = NULL;
+        assert_int_equal(qkv_beam_search(m, &(qkv_tokens){ .ids = ids, .rows = SENTENCES, .length = LENGTH }, &opts, &all),
+                         QKV_OK);
         for (int64_t at = 0, n = 1; at + n <= SENTENCES; at += n, n = n == 1 ? 7 : 1) {
-            assert_int_equal(qkv_beam_search(m, ids + at * LENGTH, n, LENGTH, NULL, &opts, &some), QKV_OK);
+            assert_int_equal(
+                qkv_beam_search(m, &(qkv_tokens){ .ids = ids + at * LENGTH, .rows = n, .length = LENGTH }, &opts, &some),
+                QKV_OK);
             for (int64_t i = 0; i < n; i++) {
-                const qkv_hypothesis *a = &all.best[at + i], *b = &some.best[i];
+                const qkv_hypothesis *a = &all->best[at + i], *b = &some->best[i];
                 assert_int_equal(a->n, b->n);
                 assert_memory_equal(a->ids, b->ids, sizeof *a->ids * (size_t)a->n);
                 assert_true(a->score == b->score && a->log_p == b->log_p);
             }
         }
-        qkv_search_result_free(&all);
-        qkv_search_result_free(&some);
+        qkv_free(all);
+        qkv_free(some);
         qkv_model_free(m);
     }
 }

@@ -448,7 +448,7 @@ static void likeliest_are_in_order(void **state)
 {
     (void)state;
     const float few[] = { 1, 3, 2, 3, -1 };
-    int64_t ids[5];
+    int32_t ids[5];
     double p[5], sum = 0;
     assert_int_equal(qkv_top_k(few, 5, 3, ids, p), QKV_OK);
     assert_true(ids[0] == 1 && ids[1] == 3 && ids[2] == 2);
@@ -458,6 +458,47 @@ static void likeliest_are_in_order(void **state)
     assert_int_equal(ids[4], 4);
     assert_int_equal(qkv_top_k(few, 5, 6, ids, p), QKV_USAGE);
     assert_int_equal(qkv_top_k(few, 5, 0, ids, p), QKV_USAGE);
+}
+
+/* The public sampler draws the same ids as the internal one; without a tokenizer no id is forbidden. */
+static void a_sampler_goes_on_with_a_text(void **state)
+{
+    (void)state;
+    enum { NEW = 40, PROMPT = 2 };
+    const qkv_config config = {
+        .size = sizeof config, .vocabulary = IDS, .decoder_layers = 1, .dim = 8, .heads = 1, .d_ff = 8
+    };
+    qkv_model *m = qkv_model_new(&config, 1);
+    const qkv_sampling_opts o = {
+        .size = sizeof o, .temperature = 1, .top_k = 6, .repetition_penalty = 1.2f, .frequency_penalty = 0.1f, .seed = 3
+    };
+    const qkv_generate_opts same = settled(
+        (qkv_generate_opts){ .temperature = 1, .top_k = 6, .repetition_penalty = 1.2f, .frequency_penalty = 0.1f, .seed = 3 });
+    qkv_sampler *s = qkv_sampler_new(m, &o);
+    qkv__sampler inner;
+    int32_t text[PROMPT + NEW] = { 2, 5 }, id = -1;
+    double log_p;
+    assert_non_null(s);
+    assert_int_equal(qkv__sampler_start(&inner, &same, IDS), QKV_OK);
+    for (int64_t n = PROMPT; n < PROMPT + NEW; n++) {
+        assert_int_equal(qkv_sampler_next(s, logits, text, n, PROMPT, &text[n]), QKV_OK);
+        const qkv__history h = { text, n, n - PROMPT };
+        assert_int_equal(qkv__sample(&inner, logits, h, (uint64_t)h.n_new, &id, &log_p), QKV_OK);
+        assert_int_equal(text[n], id);
+    }
+    assert_int_equal(qkv_sampler_next(s, logits, text, PROMPT, PROMPT, &id), QKV_USAGE); /* shorter than before */
+    qkv_sampler_free(s);
+    qkv__sampler_free(&inner);
+    assert_non_null(s = qkv_sampler_new(m, NULL));
+    assert_int_equal(qkv_sampler_next(s, logits, NULL, 0, 0, &id), QKV_OK);
+    assert_int_equal(id, 2);
+    text[0] = IDS;
+    assert_int_equal(qkv_sampler_next(s, logits, text, 1, 0, &id), QKV_USAGE);
+    assert_int_equal(qkv_sampler_next(s, logits, text, 1, 2, &id), QKV_USAGE);
+    qkv_sampler_free(s);
+    assert_null(qkv_sampler_new(NULL, NULL));
+    assert_null(qkv_sampler_new(m, &(qkv_sampling_opts){ .temperature = -1 }));
+    qkv_model_free(m);
 }
 
 int main(void)
@@ -474,6 +515,7 @@ int main(void)
         cmocka_unit_test(without_log_p),
         cmocka_unit_test(logits_that_are_no_numbers),
         cmocka_unit_test(options_out_of_range),
+        cmocka_unit_test(a_sampler_goes_on_with_a_text),
         cmocka_unit_test(streams_do_not_depend_on_cuts),
         cmocka_unit_test(streams_give_out_what_they_can),
     };

@@ -96,20 +96,22 @@ static void beam_finds_the_best(void **state)
 {
     (void)state;
     qkv_model *m = make_model(&small);
-    qkv_search_result f = { 0 };
+    qkv_search_result *f = NULL;
     const qkv_search_opts opts = {
-        .start = START, .end = END, .pad = PAD, .beam = 100, .max_length = 3, .length_penalty = 0.8f
+        .start = START, .end = END, .pad = PAD, .beam_size = 100, .max_length = 3, .length_penalty = 0.8f
     };
     for (int i = 0; i < SENTENCES; i++) {
         best expected = { .score = -INFINITY };
         int32_t ids[32];
         try_all(m, i, ids, 0, 0, 3, (double)0.8f, &expected);
-        assert_int_equal(qkv_beam_search(m, sources + i * LENGTH, 1, lengths[i], NULL, &opts, &f), QKV_OK);
-        assert_int_equal(f.best[0].n, expected.n);
-        assert_memory_equal(f.best[0].ids, expected.ids, sizeof(int32_t) * (size_t)expected.n);
-        assert_true(fabs(f.best[0].score - expected.score) < 1e-5);
+        assert_int_equal(
+            qkv_beam_search(m, &(qkv_tokens){ .ids = sources + i * LENGTH, .rows = 1, .length = lengths[i] }, &opts, &f),
+            QKV_OK);
+        assert_int_equal(f->best[0].n, expected.n);
+        assert_memory_equal(f->best[0].ids, expected.ids, sizeof(int32_t) * (size_t)expected.n);
+        assert_true(fabs(f->best[0].score - expected.score) < 1e-5);
     }
-    qkv_search_result_free(&f);
+    qkv_free(f);
     qkv_model_free(m);
 }
 
@@ -118,10 +120,12 @@ static void beam_1_is_greedy(void **state)
     (void)state;
     enum { MOST = 12 };
     qkv_model *m = make_model(&small);
-    qkv_search_result f = { 0 };
+    qkv_search_result *f = NULL;
     const qkv_search_opts opts = { .start = START, .end = END, .pad = PAD, .max_length = MOST };
     int64_t tokens = 0, ended = 0;
-    assert_int_equal(qkv_beam_search(m, sources, SENTENCES, LENGTH, lengths, &opts, &f), QKV_OK);
+    assert_int_equal(
+        qkv_beam_search(m, &(qkv_tokens){ .ids = sources, .rows = SENTENCES, .length = LENGTH, .lengths = lengths }, &opts, &f),
+        QKV_OK);
     for (int i = 0; i < SENTENCES; i++) {
         int32_t ids[32];
         int64_t n = 0;
@@ -134,15 +138,15 @@ static void beam_1_is_greedy(void **state)
             if (top == END) break;
             ids[n] = top;
         }
-        assert_int_equal(f.best[i].n, n);
-        assert_int_equal(f.best[i].is_cut, n == MOST);
-        assert_memory_equal(f.best[i].ids, ids, sizeof(int32_t) * (size_t)n);
+        assert_int_equal(f->best[i].n, n);
+        assert_int_equal(f->best[i].truncated, n == MOST);
+        assert_memory_equal(f->best[i].ids, ids, sizeof(int32_t) * (size_t)n);
         tokens += n;
         ended += n < MOST;
     }
     print_message("%d tokens, %d of %d sentences ended\n", (int)tokens, (int)ended, SENTENCES);
     assert_true(tokens > SENTENCES && ended > 0);
-    qkv_search_result_free(&f);
+    qkv_free(f);
     qkv_model_free(m);
 }
 
@@ -152,29 +156,34 @@ static void same_alone_and_on_any_threads(void **state)
 {
     (void)state;
     qkv_model *m = make_model(&small);
-    qkv_search_result all = { 0 }, one = { 0 };
+    qkv_search_result *all = NULL, *one = NULL;
     static const int32_t prefix[2] = { 4, 6 };
-    qkv_search_opts opts = { .start = START, .end = END, .pad = PAD, .beam = 3, .n_best = 3, .prefix = prefix };
+    qkv_search_opts opts = { .start = START, .end = END, .pad = PAD, .beam_size = 3, .n_best = 3, .prefix = prefix };
     for (int threads = 1; threads <= 4; threads++) {
         opts.n_prefix = threads / 3 * 2; /* without, and with it */
         qkv_set_num_threads(threads);
-        assert_int_equal(qkv_beam_search(m, sources, SENTENCES, LENGTH, lengths, &opts, &all), QKV_OK);
+        assert_int_equal(
+            qkv_beam_search(m, &(qkv_tokens){ .ids = sources, .rows = SENTENCES, .length = LENGTH, .lengths = lengths }, &opts,
+                            &all),
+            QKV_OK);
         for (int i = 0; i < SENTENCES; i++) {
             qkv_set_num_threads(1);
-            assert_int_equal(qkv_beam_search(m, sources + i * LENGTH, 1, lengths[i], NULL, &opts, &one), QKV_OK);
+            assert_int_equal(
+                qkv_beam_search(m, &(qkv_tokens){ .ids = sources + i * LENGTH, .rows = 1, .length = lengths[i] }, &opts, &one),
+                QKV_OK);
             for (int k = 0; k < 3; k++) {
-                const qkv_hypothesis *a = &all.best[i * 3 + k], *b = &one.best[k];
+                const qkv_hypothesis *a = &all->best[i * 3 + k], *b = &one->best[k];
                 assert_int_equal(a->n, b->n);
                 if (a->n < 0) continue;
                 assert_memory_equal(a->ids, b->ids, sizeof(int32_t) * (size_t)a->n);
                 assert_true(a->score == b->score && a->log_p == b->log_p);
-                if (k && all.best[i * 3 + k - 1].n >= 0) assert_true(all.best[i * 3 + k - 1].score >= a->score);
+                if (k && all->best[i * 3 + k - 1].n >= 0) assert_true(all->best[i * 3 + k - 1].score >= a->score);
             }
         }
     }
     qkv_set_num_threads(0);
-    qkv_search_result_free(&all);
-    qkv_search_result_free(&one);
+    qkv_free(all);
+    qkv_free(one);
     qkv_model_free(m);
 }
 
@@ -184,28 +193,34 @@ static void same_where_threads_have_their_own(void **state)
     (void)state;
     enum { MANY = 8 * SENTENCES + 1, BEAM = 3 };
     qkv_model *m = make_model(&small);
-    qkv_search_result few = { 0 }, all = { 0 };
+    qkv_search_result *few = NULL, *all = NULL;
     static int32_t many[MANY * LENGTH], many_lengths[MANY];
     for (int i = 0; i < MANY; i++) {
         memcpy(many + i * LENGTH, sources + i % SENTENCES * LENGTH, sizeof(int32_t) * LENGTH);
         many_lengths[i] = lengths[i % SENTENCES];
     }
-    qkv_search_opts opts = { .start = START, .end = END, .pad = PAD, .beam = BEAM, .n_best = 2 };
-    assert_int_equal(qkv_beam_search(m, sources, SENTENCES, LENGTH, lengths, &opts, &few), QKV_OK);
+    qkv_search_opts opts = { .start = START, .end = END, .pad = PAD, .beam_size = BEAM, .n_best = 2 };
+    assert_int_equal(qkv_beam_search(m,
+                                     &(qkv_tokens){ .ids = sources, .rows = SENTENCES, .length = LENGTH, .lengths = lengths },
+                                     &opts, &few),
+                     QKV_OK);
     for (int threads = 1; threads <= 4; threads++) {
         qkv_set_num_threads(threads);
-        assert_int_equal(qkv_beam_search(m, many, MANY, LENGTH, many_lengths, &opts, &all), QKV_OK);
-        assert_int_equal(all.sentences, MANY);
+        assert_int_equal(qkv_beam_search(m,
+                                         &(qkv_tokens){ .ids = many, .rows = MANY, .length = LENGTH, .lengths = many_lengths },
+                                         &opts, &all),
+                         QKV_OK);
+        assert_int_equal(all->rows, MANY);
         for (int i = 0; i < 2 * MANY; i++) {
-            const qkv_hypothesis *a = &all.best[i], *b = &few.best[i % (2 * SENTENCES)];
+            const qkv_hypothesis *a = &all->best[i], *b = &few->best[i % (2 * SENTENCES)];
             assert_int_equal(a->n, b->n);
             if (a->n > 0) assert_memory_equal(a->ids, b->ids, sizeof(int32_t) * (size_t)a->n);
-            assert_true(a->score == b->score && a->log_p == b->log_p && a->is_cut == b->is_cut);
+            assert_true(a->score == b->score && a->log_p == b->log_p && a->truncated == b->truncated);
         }
     }
     qkv_set_num_threads(0);
-    qkv_search_result_free(&few);
-    qkv_search_result_free(&all);
+    qkv_free(few);
+    qkv_free(all);
     qkv_model_free(m);
 }
 
@@ -213,18 +228,24 @@ static void more_results_same_best(void **state)
 {
     (void)state;
     qkv_model *m = make_model(&small);
-    qkv_search_result one = { 0 }, many = { 0 };
-    qkv_search_opts opts = { .start = START, .end = END, .pad = PAD, .beam = 4 };
-    assert_int_equal(qkv_beam_search(m, sources, SENTENCES, LENGTH, lengths, &opts, &one), QKV_OK);
+    qkv_search_result *one = NULL, *many = NULL;
+    qkv_search_opts opts = { .start = START, .end = END, .pad = PAD, .beam_size = 4 };
+    assert_int_equal(qkv_beam_search(m,
+                                     &(qkv_tokens){ .ids = sources, .rows = SENTENCES, .length = LENGTH, .lengths = lengths },
+                                     &opts, &one),
+                     QKV_OK);
     opts.n_best = 4;
-    assert_int_equal(qkv_beam_search(m, sources, SENTENCES, LENGTH, lengths, &opts, &many), QKV_OK);
+    assert_int_equal(qkv_beam_search(m,
+                                     &(qkv_tokens){ .ids = sources, .rows = SENTENCES, .length = LENGTH, .lengths = lengths },
+                                     &opts, &many),
+                     QKV_OK);
     for (int i = 0; i < SENTENCES; i++) {
-        assert_int_equal(one.best[i].n, many.best[i * 4].n);
-        assert_true(one.best[i].score == many.best[i * 4].score);
-        assert_memory_equal(one.best[i].ids, many.best[i * 4].ids, sizeof(int32_t) * (size_t)one.best[i].n);
+        assert_int_equal(one->best[i].n, many->best[i * 4].n);
+        assert_true(one->best[i].score == many->best[i * 4].score);
+        assert_memory_equal(one->best[i].ids, many->best[i * 4].ids, sizeof(int32_t) * (size_t)one->best[i].n);
     }
-    qkv_search_result_free(&one);
-    qkv_search_result_free(&many);
+    qkv_free(one);
+    qkv_free(many);
     qkv_model_free(m);
 }
 
@@ -232,23 +253,30 @@ static void no_run_comes_twice(void **state)
 {
     (void)state;
     qkv_model *m = make_model(&small);
-    qkv_search_result f = { 0 };
+    qkv_search_result *f = NULL;
     int repeated = 0;
     for (int no_repeat = 0; no_repeat <= 2; no_repeat += 2) {
-        const qkv_search_opts opts = {
-            .start = START, .end = END, .pad = PAD, .beam = 2, .max_length = 30, .length_penalty = 8, .no_repeat = no_repeat
-        };
-        assert_int_equal(qkv_beam_search(m, sources, SENTENCES, LENGTH, lengths, &opts, &f), QKV_OK);
+        const qkv_search_opts opts = { .start = START,
+                                       .end = END,
+                                       .pad = PAD,
+                                       .beam_size = 2,
+                                       .max_length = 30,
+                                       .length_penalty = 8,
+                                       .no_repeat_ngram = no_repeat };
+        assert_int_equal(
+            qkv_beam_search(m, &(qkv_tokens){ .ids = sources, .rows = SENTENCES, .length = LENGTH, .lengths = lengths }, &opts,
+                            &f),
+            QKV_OK);
         for (int i = 0; i < SENTENCES; i++)
-            for (int64_t a = 0; a + 1 < f.best[i].n; a++)
-                for (int64_t b = a + 1; b + 1 < f.best[i].n; b++) {
-                    bool same = f.best[i].ids[a] == f.best[i].ids[b] && f.best[i].ids[a + 1] == f.best[i].ids[b + 1];
+            for (int64_t a = 0; a + 1 < f->best[i].n; a++)
+                for (int64_t b = a + 1; b + 1 < f->best[i].n; b++) {
+                    bool same = f->best[i].ids[a] == f->best[i].ids[b] && f->best[i].ids[a + 1] == f->best[i].ids[b + 1];
                     if (no_repeat) assert_false(same);
                     repeated += same;
                 }
     }
     assert_true(repeated > 0); /* it does when it may */
-    qkv_search_result_free(&f);
+    qkv_free(f);
     qkv_model_free(m);
 }
 
@@ -358,23 +386,24 @@ static const chain_row chain_rows[] = {
 static void check_chain(const chain_row *r)
 {
     qkv_model *m = make_chain(r->p, r->broken);
-    qkv_search_result f = { 0 };
+    qkv_search_result *f = NULL;
     const qkv_search_opts opts = { .start = START,
                                    .end = END,
                                    .pad = PAD,
-                                   .beam = 2,
+                                   .beam_size = 2,
                                    .n_best = r->n_best,
-                                   .length_penalty = r->alpha,
+                                   .length_penalty = r->alpha < 0 ? 0 : r->alpha,
+                                   .no_length_penalty = r->alpha < 0,
                                    .max_length = r->most };
-    if (qkv_beam_search(m, (const int32_t[]){ END }, 1, 1, NULL, &opts, &f) != r->status)
+    if (qkv_beam_search(m, &(qkv_tokens){ .ids = (const int32_t[]){ END }, .rows = 1, .length = 1 }, &opts, &f) != r->status)
         fail_msg("%s: %s", r->what, qkv_error());
     for (int k = 0; !r->status && k < r->n_best; k++) {
         char found[16] = "";
-        for (int64_t i = 0; i < f.best[k].n; i++) found[i] = (char)('A' + f.best[k].ids[i] - A);
-        if (strcmp(found, r->wanted[k].ids) || fabs(exp(f.best[k].log_p) - r->wanted[k].p) > 1e-6)
-            fail_msg("%s: %d: \"%s\" with %g", r->what, k, found, exp(f.best[k].log_p));
+        for (int64_t i = 0; i < f->best[k].n; i++) found[i] = (char)('A' + f->best[k].ids[i] - A);
+        if (strcmp(found, r->wanted[k].ids) || fabs(exp(f->best[k].log_p) - r->wanted[k].p) > 1e-6)
+            fail_msg("%s: %d: \"%s\" with %g", r->what, k, found, exp(f->best[k].log_p));
     }
-    qkv_search_result_free(&f);
+    qkv_free(f);
     qkv_model_free(m);
 }
 
@@ -420,25 +449,27 @@ static void the_best_of_many_ids(void **state)
     const int32_t source[3] = { 7, 900, END };
     pair first[BEAM], second[BEAM];
     int n_first = 0, n_second = 0;
-    assert_int_equal(qkv_session_encode(s, source, 1, 3, NULL), QKV_OK);
-    assert_int_equal(qkv_session_step(s, (const int32_t[]){ START }), QKV_OK);
+    assert_int_equal(qkv_session_encode(s, &(qkv_tokens){ .ids = source, .rows = 1, .length = 3 }), QKV_OK);
+    assert_int_equal(qkv_session_read(s, (const int32_t[]){ START }, NULL, QKV_LOGITS_LAST), QKV_OK);
     add_to_best(first, &n_first, &(pair){ 0 }, 0, qkv_tensor_data(qkv_log_softmax(qkv_session_logits(s))));
     assert_int_equal(qkv_session_select(s, (const int64_t[BEAM]){ 0 }, BEAM), QKV_OK);
-    assert_int_equal(
-        qkv_session_step(s, (const int32_t[]){ first[0].ids[0], first[1].ids[0], first[2].ids[0], first[3].ids[0] }), QKV_OK);
+    assert_int_equal(qkv_session_read(s,
+                                      (const int32_t[]){ first[0].ids[0], first[1].ids[0], first[2].ids[0], first[3].ids[0] },
+                                      NULL, QKV_LOGITS_LAST),
+                     QKV_OK);
     const float *log_p = qkv_tensor_data(qkv_log_softmax(qkv_session_logits(s)));
     for (int i = 0; i < BEAM; i++) add_to_best(second, &n_second, &first[i], 1, log_p + i * MANY);
     const qkv_search_opts opts = {
-        .start = START, .end = END, .pad = PAD, .beam = BEAM, .n_best = BEAM, .length_penalty = -1, .max_length = 2
+        .start = START, .end = END, .pad = PAD, .beam_size = BEAM, .n_best = BEAM, .no_length_penalty = 1, .max_length = 2
     };
-    qkv_search_result f = { 0 };
-    assert_int_equal(qkv_beam_search(m, source, 1, 3, NULL, &opts, &f), QKV_OK);
+    qkv_search_result *f = NULL;
+    assert_int_equal(qkv_beam_search(m, &(qkv_tokens){ .ids = source, .rows = 1, .length = 3 }, &opts, &f), QKV_OK);
     for (int i = 0; i < BEAM; i++) {
-        assert_int_equal(f.best[i].n, 2);
-        assert_memory_equal(f.best[i].ids, second[i].ids, sizeof second[i].ids);
-        assert_true(f.best[i].log_p == second[i].log_p);
+        assert_int_equal(f->best[i].n, 2);
+        assert_memory_equal(f->best[i].ids, second[i].ids, sizeof second[i].ids);
+        assert_true(f->best[i].log_p == second[i].log_p);
     }
-    qkv_search_result_free(&f);
+    qkv_free(f);
     qkv_session_free(s);
     qkv_model_free(m);
 }
@@ -453,18 +484,19 @@ static const float turns[VOCABULARY][VOCABULARY] = { [START] = { [A] = 0.6f, [B]
 
 static void found_with(const qkv_model *m, qkv_search_opts o, const char *wanted, double p)
 {
-    qkv_search_result f = { 0 };
+    qkv_search_result *f = NULL;
     o.start = START, o.end = END, o.pad = PAD;
-    assert_int_equal(qkv_beam_search(m, (const int32_t[]){ END }, 1, 1, NULL, &o, &f), QKV_OK);
+    assert_int_equal(qkv_beam_search(m, &(qkv_tokens){ .ids = (const int32_t[]){ END }, .rows = 1, .length = 1 }, &o, &f),
+                     QKV_OK);
     char found[64] = "";
-    for (int64_t i = 0; i < f.best[0].n; i++) found[i] = (char)('A' + f.best[0].ids[i] - A);
+    for (int64_t i = 0; i < f->best[0].n; i++) found[i] = (char)('A' + f->best[0].ids[i] - A);
     assert_string_equal(found, wanted);
-    if (fabs(exp(f.best[0].log_p) - p) > 1e-6) fail_msg("%s: %g, not %g", wanted, exp(f.best[0].log_p), p);
-    double length = (double)f.best[0].n + !f.best[0].is_cut;
-    double alpha = o.length_penalty == 0 ? (double)0.6f : o.length_penalty < 0 ? 0 : (double)o.length_penalty;
-    double penalty = pow(o.by_length ? length : (5 + length) / 6, alpha);
-    assert_true(fabs(f.best[0].score - f.best[0].log_p / penalty) < 1e-9);
-    qkv_search_result_free(&f);
+    if (fabs(exp(f->best[0].log_p) - p) > 1e-6) fail_msg("%s: %g, not %g", wanted, exp(f->best[0].log_p), p);
+    double length = (double)f->best[0].n + !f->best[0].truncated;
+    double alpha = o.no_length_penalty ? 0 : o.length_penalty == 0 ? (double)0.6f : (double)o.length_penalty;
+    double penalty = pow(o.length_norm ? length : (5 + length) / 6, alpha);
+    assert_true(fabs(f->best[0].score - f->best[0].log_p / penalty) < 1e-9);
+    qkv_free(f);
 }
 
 static void options_by_hand(void **state)
@@ -475,15 +507,15 @@ static void options_by_hand(void **state)
     found_with(m, (qkv_search_opts){ .max_length = 4 }, "AAAA", 0.6 * 0.9 * 0.9 * 0.9);
     found_with(m, (qkv_search_opts){ .max_length = 15 }, "AAAAAAAAAAAAAAA", 0.6 * pow(0.9, 14)); /* the start takes a place */
     found_with(m, (qkv_search_opts){ 0 }, "AAAAAAAAAAAAAAA", 0.6 * pow(0.9, 14));
-    found_with(m, (qkv_search_opts){ .no_repeat = 1, .max_length = 9 }, "A", 0.6 * 0.1);
-    found_with(m, (qkv_search_opts){ .no_repeat = 2, .max_length = 9 }, "AA", 0.6 * 0.9 * 0.1);
-    found_with(m, (qkv_search_opts){ .no_repeat = 3, .max_length = 9 }, "AAA", 0.6 * 0.9 * 0.9 * 0.1);
+    found_with(m, (qkv_search_opts){ .no_repeat_ngram = 1, .max_length = 9 }, "A", 0.6 * 0.1);
+    found_with(m, (qkv_search_opts){ .no_repeat_ngram = 2, .max_length = 9 }, "AA", 0.6 * 0.9 * 0.1);
+    found_with(m, (qkv_search_opts){ .no_repeat_ngram = 3, .max_length = 9 }, "AAA", 0.6 * 0.9 * 0.9 * 0.1);
     found_with(m, (qkv_search_opts){ .banned = &a, .n_banned = 1 }, "B", 0.4 * 0.6);
-    found_with(m, (qkv_search_opts){ .banned = &a, .n_banned = 1, .by_length = 1, .length_penalty = 2 }, "B", 0.4 * 0.6);
+    found_with(m, (qkv_search_opts){ .banned = &a, .n_banned = 1, .length_norm = 1, .length_penalty = 2 }, "B", 0.4 * 0.6);
     found_with(m, (qkv_search_opts){ .ends = &a, .n_ends = 1 }, "", 0.6);
-    found_with(m, (qkv_search_opts){ .banned = b_and_end, .n_banned = 2, .no_repeat = 1 }, "A",
+    found_with(m, (qkv_search_opts){ .banned = b_and_end, .n_banned = 2, .no_repeat_ngram = 1 }, "A",
                0.6 * 0.1); /* an end stays one */
-    found_with(m, (qkv_search_opts){ .banned = &a, .n_banned = 1, .ends = &c, .n_ends = 1, .beam = 2 }, "B", 0.4 * 0.6);
+    found_with(m, (qkv_search_opts){ .banned = &a, .n_banned = 1, .ends = &c, .n_ends = 1, .beam_size = 2 }, "B", 0.4 * 0.6);
     qkv_model_free(m);
 }
 
@@ -492,36 +524,37 @@ static void nothing_may_follow(void **state)
 {
     (void)state;
     qkv_model *m = make_chain(turns, 0);
-    qkv_search_result f = { 0 };
+    qkv_search_result *f = NULL;
     float *output = weights_of(m, "output.weight");
     for (int next = 0; next < VOCABULARY; next++)
         if (next != A) output[next * VOCABULARY + START] = output[next * VOCABULARY + A] = -3e38f; /* its logit is -inf */
     const qkv_search_opts o = {
-        .start = START, .end = END, .pad = PAD, .no_repeat = 1, .beam = 2, .n_best = 2, .max_length = 5
+        .start = START, .end = END, .pad = PAD, .no_repeat_ngram = 1, .beam_size = 2, .n_best = 2, .max_length = 5
     };
-    assert_int_equal(qkv_beam_search(m, (const int32_t[]){ END }, 1, 1, NULL, &o, &f), QKV_OK);
-    assert_int_equal(f.best[0].n, -1);
-    assert_int_equal(f.best[1].n, -1);
-    qkv_search_result_free(&f);
+    assert_int_equal(qkv_beam_search(m, &(qkv_tokens){ .ids = (const int32_t[]){ END }, .rows = 1, .length = 1 }, &o, &f),
+                     QKV_OK);
+    assert_int_equal(f->best[0].n, -1);
+    assert_int_equal(f->best[1].n, -1);
+    qkv_free(f);
     qkv_model_free(m);
 }
 
-static qkv_status count_step(void *data) { return --*(int *)data ? QKV_OK : QKV_FAILURE; }
+static int count_step(void *data) { return !--*(int *)data; }
 
 static void a_step_may_be_the_last(void **state)
 {
     (void)state;
     qkv_model *m = make_chain(turns, 0);
-    qkv_search_result f = { 0 };
+    qkv_search_result *f = NULL;
     for (int left = 1; left <= 4; left++) { /* steps of "AAA", and one more than there are */
         int n = left;
-        const qkv_search_opts o = {
-            .start = START, .end = END, .max_length = 3, .each_step = count_step, .each_step_data = &n
-        };
-        assert_int_equal(qkv_beam_search(m, (const int32_t[]){ END }, 1, 1, NULL, &o, &f), left <= 3 ? QKV_FAILURE : QKV_OK);
+        const qkv_hooks hooks = { .size = sizeof hooks, .data = &n, .cancel = count_step };
+        const qkv_search_opts o = { .start = START, .end = END, .max_length = 3, .hooks = &hooks };
+        assert_int_equal(qkv_beam_search(m, &(qkv_tokens){ .ids = (const int32_t[]){ END }, .rows = 1, .length = 1 }, &o, &f),
+                         left <= 3 ? QKV_CANCELLED : QKV_OK);
         assert_int_equal(n, left <= 3 ? 0 : 1);
     }
-    qkv_search_result_free(&f);
+    qkv_free(f);
     qkv_model_free(m);
 }
 
@@ -531,12 +564,12 @@ static void beam_finds_the_best_after_a_prefix(void **state)
 {
     (void)state;
     qkv_model *m = make_model(&small);
-    qkv_search_result f = { 0 };
+    qkv_search_result *f = NULL;
     static const int32_t prefix[2] = { 5, 3 };
     const qkv_search_opts opts = { .start = START,
                                    .end = END,
                                    .pad = PAD,
-                                   .beam = 100,
+                                   .beam_size = 100,
                                    .max_length = 4,
                                    .length_penalty = 0.8f,
                                    .prefix = prefix,
@@ -550,12 +583,14 @@ static void beam_finds_the_best_after_a_prefix(void **state)
             so_far += log_p[ids[n] = prefix[n]];
         }
         try_all(m, i, ids, 2, so_far, 4, (double)0.8f, &expected);
-        assert_int_equal(qkv_beam_search(m, sources + i * LENGTH, 1, lengths[i], NULL, &opts, &f), QKV_OK);
-        assert_int_equal(f.best[0].n, expected.n);
-        assert_memory_equal(f.best[0].ids, expected.ids, sizeof(int32_t) * (size_t)expected.n);
-        assert_true(fabs(f.best[0].score - expected.score) < 1e-5);
+        assert_int_equal(
+            qkv_beam_search(m, &(qkv_tokens){ .ids = sources + i * LENGTH, .rows = 1, .length = lengths[i] }, &opts, &f),
+            QKV_OK);
+        assert_int_equal(f->best[0].n, expected.n);
+        assert_memory_equal(f->best[0].ids, expected.ids, sizeof(int32_t) * (size_t)expected.n);
+        assert_true(fabs(f->best[0].score - expected.score) < 1e-5);
     }
-    qkv_search_result_free(&f);
+    qkv_free(f);
     qkv_model_free(m);
 }
 
@@ -564,33 +599,43 @@ static void every_result_starts_with_the_prefix(void **state)
 {
     (void)state;
     qkv_model *m = make_model(&small);
-    qkv_search_result greedy = { 0 }, f = { 0 };
+    qkv_search_result *greedy = NULL, *f = NULL;
     static const int32_t odd[4] = { 6, 6, 6, 6 };
     qkv_search_opts opts = { .start = START, .end = END, .pad = PAD, .max_length = 12 };
-    assert_int_equal(qkv_beam_search(m, sources, SENTENCES, LENGTH, lengths, &opts, &greedy), QKV_OK);
+    assert_int_equal(qkv_beam_search(m,
+                                     &(qkv_tokens){ .ids = sources, .rows = SENTENCES, .length = LENGTH, .lengths = lengths },
+                                     &opts, &greedy),
+                     QKV_OK);
     for (int i = 0; i < SENTENCES; i++) {
-        opts.prefix = greedy.best[i].ids, opts.n_prefix = greedy.best[i].n / 2;
-        assert_int_equal(qkv_beam_search(m, sources + i * LENGTH, 1, lengths[i], NULL, &opts, &f), QKV_OK);
-        assert_int_equal(f.best[0].n, greedy.best[i].n);
-        assert_memory_equal(f.best[0].ids, greedy.best[i].ids, sizeof(int32_t) * (size_t)f.best[0].n);
-        assert_true(f.best[0].log_p == greedy.best[i].log_p);
+        opts.prefix = greedy->best[i].ids, opts.n_prefix = greedy->best[i].n / 2;
+        assert_int_equal(
+            qkv_beam_search(m, &(qkv_tokens){ .ids = sources + i * LENGTH, .rows = 1, .length = lengths[i] }, &opts, &f),
+            QKV_OK);
+        assert_int_equal(f->best[0].n, greedy->best[i].n);
+        assert_memory_equal(f->best[0].ids, greedy->best[i].ids, sizeof(int32_t) * (size_t)f->best[0].n);
+        assert_true(f->best[0].log_p == greedy->best[i].log_p);
     }
-    opts.prefix = odd, opts.n_prefix = 4, opts.no_repeat = 1;
-    for (opts.beam = 1; opts.beam <= 3; opts.beam++) {
-        assert_int_equal(qkv_beam_search(m, sources, SENTENCES, LENGTH, lengths, &opts, &f), QKV_OK);
+    opts.prefix = odd, opts.n_prefix = 4, opts.no_repeat_ngram = 1;
+    for (opts.beam_size = 1; opts.beam_size <= 3; opts.beam_size++) {
+        assert_int_equal(
+            qkv_beam_search(m, &(qkv_tokens){ .ids = sources, .rows = SENTENCES, .length = LENGTH, .lengths = lengths }, &opts,
+                            &f),
+            QKV_OK);
         for (int i = 0; i < SENTENCES; i++) {
-            assert_true(f.best[i].n >= 4);
-            assert_memory_equal(f.best[i].ids, odd, sizeof odd);
-            for (int64_t k = 4; k < f.best[i].n; k++) assert_int_not_equal(f.best[i].ids[k], 6);
+            assert_true(f->best[i].n >= 4);
+            assert_memory_equal(f->best[i].ids, odd, sizeof odd);
+            for (int64_t k = 4; k < f->best[i].n; k++) assert_int_not_equal(f->best[i].ids[k], 6);
         }
     }
     int32_t many[40]; /* more than twice the source and 20: there is room for it, and for what comes after */
     for (int k = 0; k < 40; k++) many[k] = 3 + k % 4;
     opts = (qkv_search_opts){ .start = START, .end = END, .pad = PAD, .prefix = many, .n_prefix = 40 };
-    assert_int_equal(qkv_beam_search(m, sources, SENTENCES, LENGTH, lengths, &opts, &f), QKV_OK);
-    for (int i = 0; i < SENTENCES; i++) assert_true(f.best[i].n >= 40 && !memcmp(f.best[i].ids, many, sizeof many));
-    qkv_search_result_free(&greedy);
-    qkv_search_result_free(&f);
+    assert_int_equal(
+        qkv_beam_search(m, &(qkv_tokens){ .ids = sources, .rows = SENTENCES, .length = LENGTH, .lengths = lengths }, &opts, &f),
+        QKV_OK);
+    for (int i = 0; i < SENTENCES; i++) assert_true(f->best[i].n >= 40 && !memcmp(f->best[i].ids, many, sizeof many));
+    qkv_free(greedy);
+    qkv_free(f);
     qkv_model_free(m);
 }
 
@@ -600,14 +645,14 @@ static void bad_options(void **state)
 {
     (void)state;
     qkv_model *m = make_model(&small);
-    qkv_search_result f = { 0 };
+    qkv_search_result *f = NULL;
     static const int32_t prefix[4] = { 4, PAD, VOCABULARY, END }, fits[3] = { 3, 4, 5 };
     const qkv_search_opts rows[] = {
-        { .beam = -1 },
-        { .beam = 2, .n_best = 3 },
+        { .beam_size = -1 },
+        { .beam_size = 2, .n_best = 3 },
         { .max_length = -1 },
-        { .no_repeat = -1 },
-        { .beam = 5000 },
+        { .no_repeat_ngram = -1 },
+        { .beam_size = 5000 },
         { .n_prefix = 1 },
         { .prefix = prefix, .n_prefix = -1 },
         { .prefix = prefix + 2, .n_prefix = 1 },                             /* no id */
@@ -617,12 +662,13 @@ static void bad_options(void **state)
         { .prefix = fits, .n_prefix = 3, .start = START, .end = END, .max_length = 2 }, /* longer than can be */
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        assert_int_equal(qkv_beam_search(m, sources, 1, 3, NULL, &rows[i], &f), QKV_USAGE);
-    assert_int_equal(qkv_beam_search(m, sources, 0, 3, NULL, &rows[0], &f), QKV_USAGE);
+        assert_int_equal(qkv_beam_search(m, &(qkv_tokens){ .ids = sources, .rows = 1, .length = 3 }, &rows[i], &f), QKV_USAGE);
+    assert_int_equal(qkv_beam_search(m, &(qkv_tokens){ .ids = sources, .rows = 0, .length = 3 }, &rows[0], &f), QKV_USAGE);
     for (int64_t i = 0; i < qkv__params_block(qkv_model_params(m)); i++) qkv__params_data(qkv_model_params(m))[i] = NAN;
-    assert_int_equal(qkv_beam_search(m, sources, 1, 3, NULL, &(qkv_search_opts){ .start = START, .end = END }, &f),
+    assert_int_equal(qkv_beam_search(m, &(qkv_tokens){ .ids = sources, .rows = 1, .length = 3 },
+                                     &(qkv_search_opts){ .start = START, .end = END }, &f),
                      QKV_NUMERIC);
-    qkv_search_result_free(&f);
+    qkv_free(f);
     qkv_model_free(m);
 }
 
@@ -631,35 +677,36 @@ static void positions_end(void **state)
 {
     (void)state;
     qkv_model *m = qkv_model_new(&chain_opts, 1);
-    qkv_search_result f = { 0 };
+    qkv_search_result *f = NULL;
     qkv_search_opts opts = { .start = START, .end = END, .pad = PAD, .max_length = 16 };
-    assert_int_equal(qkv_beam_search(m, sources, 1, 3, NULL, &opts, &f), QKV_USAGE);
+    assert_int_equal(qkv_beam_search(m, &(qkv_tokens){ .ids = sources, .rows = 1, .length = 3 }, &opts, &f), QKV_USAGE);
     assert_string_equal(qkv_error(), "search: a max_length of 16 tokens, the model has positions for 15");
     opts.max_length = 15;
-    assert_int_equal(qkv_beam_search(m, sources, 1, 3, NULL, &opts, &f), QKV_OK);
+    assert_int_equal(qkv_beam_search(m, &(qkv_tokens){ .ids = sources, .rows = 1, .length = 3 }, &opts, &f), QKV_OK);
     opts.max_length = 0;
-    assert_int_equal(qkv_beam_search(m, sources, 1, 3, NULL, &opts, &f), QKV_OK);
-    assert_true(f.best[0].n <= 15);
-    qkv_search_result_free(&f);
+    assert_int_equal(qkv_beam_search(m, &(qkv_tokens){ .ids = sources, .rows = 1, .length = 3 }, &opts, &f), QKV_OK);
+    assert_true(f->best[0].n <= 15);
+    qkv_free(f);
     qkv_model_free(m);
 }
 
 static void refused(const qkv_model *m, qkv_search_opts o, const char *piece)
 {
-    qkv_search_result f = { 0 };
+    qkv_search_result *f = NULL;
     o.start = START, o.end = END;
-    assert_int_equal(qkv_beam_search(m, sources, 1, 3, NULL, &o, &f), QKV_USAGE);
+    assert_int_equal(qkv_beam_search(m, &(qkv_tokens){ .ids = sources, .rows = 1, .length = 3 }, &o, &f), QKV_USAGE);
     if (!strstr(qkv_error(), piece)) fail_msg("\"%s\" is missing in: %s", piece, qkv_error());
-    assert_null(f.best);
+    assert_true(!f || !f->best);
+    qkv_free(f);
 }
 
 static void what_is_said_of_bad_options(void **state)
 {
     (void)state;
     qkv_model *m = make_model(&small), *chain = make_chain(turns, 0);
-    qkv_search_result f = { 0 };
+    qkv_search_result *f = NULL;
     const int32_t ids[] = { A, -1, VOCABULARY, START };
-    refused(m, (qkv_search_opts){ .beam = 1001 }, "beam 1001 and 1 results");
+    refused(m, (qkv_search_opts){ .beam_size = 1001 }, "beam 1001 and 1 results");
     refused(m, (qkv_search_opts){ .n_best = -1 }, "beam 1 and -1 results");
     refused(m, (qkv_search_opts){ .max_length = (1 << 20) + 1 }, "out of range");
     refused(m, (qkv_search_opts){ .length_penalty = NAN }, "out of range");
@@ -674,12 +721,13 @@ static void what_is_said_of_bad_options(void **state)
     refused(m, (qkv_search_opts){ .prefix = ids, .n_prefix = 1, .ends = ids, .n_ends = 1 }, "the end");
     refused(chain, (qkv_search_opts){ .max_length = 16 }, "a max_length of 16 tokens, the model has positions for 15");
     const qkv_search_opts o = { .start = START, .end = END };
-    assert_int_equal(qkv_beam_search(m, sources, 1, 0, NULL, &o, &f), QKV_USAGE);
-    assert_int_equal(qkv_beam_search(m, sources, 0, 1, NULL, &o, &f), QKV_USAGE);
+    assert_int_equal(qkv_beam_search(m, &(qkv_tokens){ .ids = sources, .rows = 1, .length = 0 }, &o, &f), QKV_USAGE);
+    assert_int_equal(qkv_beam_search(m, &(qkv_tokens){ .ids = sources, .rows = 0, .length = 1 }, &o, &f), QKV_USAGE);
     for (int i = 0; i < 4; i++) {
-        assert_int_equal(
-            qkv_beam_search(i == 0 ? NULL : m, i == 1 ? NULL : sources, 1, 1, NULL, i == 2 ? NULL : &o, i == 3 ? NULL : &f),
-            QKV_USAGE);
+        assert_int_equal(qkv_beam_search(i == 0 ? NULL : m,
+                                         &(qkv_tokens){ .ids = i == 1 ? NULL : sources, .rows = 1, .length = 1 },
+                                         i == 2 ? NULL : &o, i == 3 ? NULL : &f),
+                         QKV_USAGE);
         assert_non_null(strstr(qkv_error(), "a model, at least one sentence"));
     }
     qkv_model_free(m);
@@ -691,33 +739,39 @@ static void as_much_as_there_may_be(void **state)
 {
     (void)state;
     qkv_model *m = make_model(&small);
-    qkv_search_result all = { 0 }, f = { 0 };
+    qkv_search_result *all = NULL, *f = NULL;
     qkv_search_opts o = { .start = START, .end = END, .pad = PAD, .max_length = 12 };
-    assert_int_equal(qkv_beam_search(m, sources, SENTENCES, LENGTH, lengths, &o, &all), QKV_OK);
+    assert_int_equal(
+        qkv_beam_search(m, &(qkv_tokens){ .ids = sources, .rows = SENTENCES, .length = LENGTH, .lengths = lengths }, &o, &all),
+        QKV_OK);
     int i = 0;
-    while (i < SENTENCES && all.best[i].is_cut) i++;
+    while (i < SENTENCES && all->best[i].truncated) i++;
     assert_true(i < SENTENCES);
     o.max_length = 1 << 20;
-    assert_int_equal(qkv_beam_search(m, sources + i * LENGTH, 1, lengths[i], NULL, &o, &f), QKV_OK);
-    assert_int_equal(f.best[0].n, all.best[i].n);
-    o = (qkv_search_opts){ .start = START, .end = END, .beam = 1000, .n_best = 1000, .max_length = 1 };
+    assert_int_equal(qkv_beam_search(m, &(qkv_tokens){ .ids = sources + i * LENGTH, .rows = 1, .length = lengths[i] }, &o, &f),
+                     QKV_OK);
+    assert_int_equal(f->best[0].n, all->best[i].n);
+    o = (qkv_search_opts){ .start = START, .end = END, .beam_size = 1000, .n_best = 1000, .max_length = 1 };
     o.prefix = (const int32_t[]){ A }, o.n_prefix = 1; /* as long as a result may be: there is one */
-    assert_int_equal(qkv_beam_search(m, sources + i * LENGTH, 1, lengths[i], NULL, &o, &f), QKV_OK);
-    assert_int_equal(f.best[0].n, 1);
-    assert_int_equal(f.best[1].n, -1);
-    qkv_search_result_free(&all);
-    qkv_search_result_free(&f);
+    assert_int_equal(qkv_beam_search(m, &(qkv_tokens){ .ids = sources + i * LENGTH, .rows = 1, .length = lengths[i] }, &o, &f),
+                     QKV_OK);
+    assert_int_equal(f->best[0].n, 1);
+    assert_int_equal(f->best[1].n, -1);
+    qkv_free(all);
+    qkv_free(f);
     qkv_model_free(m);
 }
 
 static qkv_status search_once(void)
 {
     qkv_model *m = make_model(&small);
-    qkv_search_result f = { 0 };
+    qkv_search_result *f = NULL;
     qkv_status status = qkv_error_status();
-    const qkv_search_opts opts = { .start = START, .end = END, .pad = PAD, .beam = 2, .max_length = 5 };
-    if (m) status = qkv_beam_search(m, sources, 3, LENGTH, lengths, &opts, &f);
-    qkv_search_result_free(&f);
+    const qkv_search_opts opts = { .start = START, .end = END, .pad = PAD, .beam_size = 2, .max_length = 5 };
+    if (m)
+        status = qkv_beam_search(m, &(qkv_tokens){ .ids = sources, .rows = 3, .length = LENGTH, .lengths = lengths }, &opts,
+                                 &f);
+    qkv_free(f);
     qkv_model_free(m);
     return status;
 }

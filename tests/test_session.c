@@ -150,8 +150,11 @@ static void start(play *p)
     bool has_encoder = qkv__model_config(p->m)->encoder_layers > 0;
     p->n = ROWS;
     for (int i = 0; i < ROWS; i++) p->rows[i] = (shadow){ .source = i };
-    assert_int_equal(
-        has_encoder ? qkv_session_encode(p->s, sources, ROWS, SOURCE, source_lengths) : qkv_session_start(p->s, ROWS), QKV_OK);
+    assert_int_equal(has_encoder
+                         ? qkv_session_encode(
+                               p->s, &(qkv_tokens){ .ids = sources, .rows = ROWS, .length = SOURCE, .lengths = source_lengths })
+                         : qkv_session_start(p->s, ROWS),
+                     QKV_OK);
 }
 
 static void play_with(int kind)
@@ -300,7 +303,9 @@ static size_t bytes_of_encoding(int layers)
     failing = (struct failing){ .fail_at = -1 };
     qkv__set_memory(&table);
     qkv_session *s = qkv_session_new(m, NULL);
-    assert_int_equal(qkv_session_encode(s, sources, ROWS, SOURCE, source_lengths), QKV_OK);
+    assert_int_equal(
+        qkv_session_encode(s, &(qkv_tokens){ .ids = sources, .rows = ROWS, .length = SOURCE, .lengths = source_lengths }),
+        QKV_OK);
     size_t held = failing.held;
     qkv_session_free(s);
     qkv_shutdown();
@@ -328,12 +333,12 @@ static void rows_share_their_beginning(void **state)
     size_t one = qkv_session_bytes(s);
     assert_int_equal(qkv_session_select(s, (int64_t[]){ 0, 0, 0, 0 }, 4), QKV_OK);
     assert_int_equal(qkv_session_bytes(s), one); /* nothing was copied */
-    assert_int_equal(qkv_session_step(s, (int32_t[]){ 1, 2, 3, 4 }), QKV_OK);
+    assert_int_equal(qkv_session_read(s, (int32_t[]){ 1, 2, 3, 4 }, NULL, QKV_LOGITS_LAST), QKV_OK);
     assert_true(qkv_session_bytes(s) < one + one / 2); /* but the last page */
     size_t four = qkv_session_bytes(s);
     for (int i = 0; i < 8; i++) {
         assert_int_equal(qkv_session_select(s, (int64_t[]){ 3, 2, 1, 0 }, 4), QKV_OK);
-        assert_int_equal(qkv_session_step(s, (int32_t[]){ 1, 2, 3, 4 }), QKV_OK);
+        assert_int_equal(qkv_session_read(s, (int32_t[]){ 1, 2, 3, 4 }, NULL, QKV_LOGITS_LAST), QKV_OK);
     }
     assert_int_equal(qkv_session_bytes(s), four); /* what moved was not copied */
     qkv_session_free(s);
@@ -358,7 +363,9 @@ static void attention_is_that_of_a_whole_forward(void **state)
         qkv_tensor *memory = qkv__transformer_encode(x, t,
                                                      &(qkv_tokens){ .ids = sources, .rows = 1, .length = source_lengths[0] });
         qkv__transformer_decode(x, t, &(qkv_tokens){ .ids = ids, .rows = 1, .length = N }, memory, NULL);
-        assert_int_equal(qkv_session_encode(s, sources, 1, SOURCE, source_lengths), QKV_OK);
+        assert_int_equal(
+            qkv_session_encode(s, &(qkv_tokens){ .ids = sources, .rows = 1, .length = SOURCE, .lengths = source_lengths }),
+            QKV_OK);
         assert_int_equal(qkv_session_read(s, ids, (int64_t[]){ FIRST }, QKV_LOGITS_NONE), QKV_OK);
         assert_int_equal(qkv_session_read(s, ids + FIRST, (int64_t[]){ N - FIRST }, QKV_LOGITS_LAST), QKV_OK);
         for (int l = 0; l < o.decoder_layers; l++)
@@ -405,23 +412,25 @@ static void errors_leave_a_session_as_it_was(void **state)
     qkv_session *e = qkv_session_new(alone, NULL);
     assert_int_equal(qkv_session_start(e, 1), QKV_USAGE);
     assert_null(qkv_session_encoded(e));
-    assert_int_equal(qkv_session_encode(e, ids, 2, 3, NULL), QKV_OK);
+    assert_int_equal(qkv_session_encode(e, &(qkv_tokens){ .ids = ids, .rows = 2, .length = 3 }), QKV_OK);
     assert_int_equal(qkv_tensor_dim(qkv_session_encoded(e), 1), 3);
-    assert_int_equal(qkv_session_step(e, ids), QKV_USAGE);
-    assert_int_equal(qkv_session_encode(e, (int32_t[]){ VOCABULARY }, 1, 1, NULL), QKV_USAGE);
+    assert_int_equal(qkv_session_read(e, ids, NULL, QKV_LOGITS_LAST), QKV_USAGE);
+    assert_int_equal(qkv_session_encode(e, &(qkv_tokens){ .ids = (int32_t[]){ VOCABULARY }, .rows = 1, .length = 1 }),
+                     QKV_USAGE);
     assert_null(qkv_session_encoded(e));
     qkv_session_free(e);
-    assert_int_equal(qkv_session_encode(s, ids, 1, 1, NULL), QKV_USAGE);
+    assert_int_equal(qkv_session_encode(s, &(qkv_tokens){ .ids = ids, .rows = 1, .length = 1 }), QKV_USAGE);
     assert_int_equal(qkv_session_start(t, 1), QKV_USAGE);
     assert_non_null(strstr(qkv_error(), "begin with qkv_session_encode()"));
     assert_int_equal(qkv_session_start(s, -1), QKV_USAGE);
-    assert_int_equal(qkv_session_encode(t, ids, 1, 3, (int32_t[]){ 4 }), QKV_USAGE);
+    assert_int_equal(qkv_session_encode(t, &(qkv_tokens){ .ids = ids, .rows = 1, .length = 3, .lengths = (int32_t[]){ 4 } }),
+                     QKV_USAGE);
     assert_int_equal(qkv_session_start(s, 2), QKV_OK);
     assert_int_equal(qkv_session_read(s, ids, (int64_t[]){ 3, 2 }, QKV_LOGITS_LAST), QKV_OK);
     assert_int_equal(qkv_session_read(s, ids, (int64_t[]){ 1, MOST - 1 }, QKV_LOGITS_LAST), QKV_LIMIT);
     assert_int_equal(qkv_session_read(s, ids, (int64_t[]){ 1, -1 }, QKV_LOGITS_LAST), QKV_USAGE);
-    assert_int_equal(qkv_session_step(s, (int32_t[]){ 0, VOCABULARY }), QKV_USAGE);
-    assert_int_equal(qkv_session_step(s, NULL), QKV_USAGE);
+    assert_int_equal(qkv_session_read(s, (int32_t[]){ 0, VOCABULARY }, NULL, QKV_LOGITS_LAST), QKV_USAGE);
+    assert_int_equal(qkv_session_read(s, NULL, NULL, QKV_LOGITS_LAST), QKV_USAGE);
     assert_null(qkv_session_logits(s));
     assert_int_equal(qkv_session_select(s, (int64_t[]){ 2 }, 1), QKV_USAGE);
     assert_int_equal(qkv_session_rewind(s, 0, 4), QKV_USAGE);
@@ -431,7 +440,7 @@ static void errors_leave_a_session_as_it_was(void **state)
     assert_int_equal(qkv_session_length(s, 2), -1);
     assert_int_equal(qkv_session_read(s, ids, (int64_t[]){ 0, MOST - 2 }, QKV_LOGITS_LAST), QKV_OK); /* to the last position */
     assert_int_equal(qkv_tensor_dim(qkv_session_logits(s), 0), 1);
-    assert_int_equal(qkv_session_step(s, ids), QKV_LIMIT);
+    assert_int_equal(qkv_session_read(s, ids, NULL, QKV_LOGITS_LAST), QKV_LIMIT);
     qkv_session_free(NULL);
     qkv_session_free(s);
     qkv_session_free(t);
@@ -450,13 +459,19 @@ static void nothing_lies_outside(void **state)
     int32_t ids[4] = { 1, 2, 3, 4 };
     assert_null(qkv_session_attention(s, QKV_ATTENTION_ENCODER, 0, 0)); /* nothing was read */
     assert_null(qkv_session_attention(s, QKV_ATTENTION_DECODER, 0, 0));
-    assert_int_equal(qkv_session_encode(s, sources, 2, SOURCE, (int32_t[]){ 3, -1 }), QKV_USAGE);
+    assert_int_equal(
+        qkv_session_encode(s, &(qkv_tokens){ .ids = sources, .rows = 2, .length = SOURCE, .lengths = (int32_t[]){ 3, -1 } }),
+        QKV_USAGE);
     assert_non_null(strstr(qkv_error(), "session: source 1 has -1 tokens, expected 0 to 40"));
-    assert_int_equal(qkv_session_encode(s, sources, 2, SOURCE, (int32_t[]){ SOURCE + 1, 3 }), QKV_USAGE);
+    assert_int_equal(
+        qkv_session_encode(
+            s, &(qkv_tokens){ .ids = sources, .rows = 2, .length = SOURCE, .lengths = (int32_t[]){ SOURCE + 1, 3 } }),
+        QKV_USAGE);
     assert_non_null(strstr(qkv_error(), "session: source 0 has 41 tokens"));
-    assert_int_equal(qkv_session_encode(s, sources, 0, SOURCE, NULL), QKV_USAGE);
-    assert_int_equal(qkv_session_encode(s, sources, 1, 0, NULL), QKV_USAGE);
-    assert_int_equal(qkv_session_encode(s, sources, 2, SOURCE, source_lengths), QKV_OK);
+    assert_int_equal(qkv_session_encode(s, &(qkv_tokens){ .ids = sources, .rows = 0, .length = SOURCE }), QKV_USAGE);
+    assert_int_equal(qkv_session_encode(s, &(qkv_tokens){ .ids = sources, .rows = 1, .length = 0 }), QKV_USAGE);
+    assert_int_equal(
+        qkv_session_encode(s, &(qkv_tokens){ .ids = sources, .rows = 2, .length = SOURCE, .lengths = source_lengths }), QKV_OK);
     assert_int_equal(qkv_session_read(s, ids, (int64_t[]){ 2, 2 }, (qkv_logits)(QKV_LOGITS_ALL + 1)), QKV_USAGE);
     assert_int_equal(qkv_session_read(s, ids, (int64_t[]){ 2, 2 }, QKV_LOGITS_LAST), QKV_OK);
     for (int side = 0; side < QKV_ATTENTION_KINDS; side++) {
@@ -479,7 +494,6 @@ static void nothing_lies_outside(void **state)
     assert_null(qkv_session_logits(s));
     assert_null(qkv_session_attention(s, QKV_ATTENTION_DECODER, 0, 0));
     assert_int_equal(qkv_session_select(s, NULL, 0), QKV_OK);
-    assert_int_equal(qkv_session_rows(s), 0);
     qkv_session_free(s);
     qkv_model_free(m);
 }
@@ -490,11 +504,13 @@ static qkv_status use_a_session(void)
     qkv_model *m = qkv_model_new(&o, 1);
     qkv_session *s = m ? qkv_session_new(m, NULL) : NULL;
     int32_t ids[2 * 20] = { 0 };
-    qkv_status status = s ? qkv_session_encode(s, sources, 2, SOURCE, source_lengths) : qkv_error_status();
+    qkv_status status = s ? qkv_session_encode(
+                                s, &(qkv_tokens){ .ids = sources, .rows = 2, .length = SOURCE, .lengths = source_lengths })
+                          : qkv_error_status();
     if (!status) status = qkv_session_read(s, ids, (int64_t[]){ 18, 20 }, QKV_LOGITS_NONE);
     if (!status) status = qkv_session_select(s, (int64_t[]){ 1, 0, 0, 1 }, 4);
-    if (!status) status = qkv_session_step(s, ids);
-    if (!status) status = qkv_session_step(s, ids);
+    if (!status) status = qkv_session_read(s, ids, NULL, QKV_LOGITS_LAST);
+    if (!status) status = qkv_session_read(s, ids, NULL, QKV_LOGITS_LAST);
     qkv_session_free(s);
     qkv_model_free(m);
     return status;

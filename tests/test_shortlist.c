@@ -96,15 +96,15 @@ static void learns_a_toy_language(void **state)
     assert_non_null(s);
     for (int w = 0; w < WORDS; w++) {
         int32_t source = word(w), ids[VOCABULARY];
-        int64_t n = qkv_shortlist_ids(s, &source, 1, ids);
+        int64_t n = qkv__shortlist_ids(s, &source, 1, ids);
         assert_int_equal(n, 3); /* the translation, what is most frequent, and the word as it is */
         assert_true(has(ids, n, translated(w)) && has(ids, n, FILLER) && has(ids, n, source));
         for (int64_t i = 1; i < n; i++) assert_true(ids[i - 1] < ids[i]);
     }
     int32_t both[] = { word(3), word(7) }, ids[VOCABULARY];
-    int64_t n = qkv_shortlist_ids(s, both, 2, ids);
+    int64_t n = qkv__shortlist_ids(s, both, 2, ids);
     assert_true(n == 5 && has(ids, n, translated(3)) && has(ids, n, translated(7)));
-    assert_int_equal(qkv_shortlist_ids(s, NULL, 0, NULL), 1);
+    assert_int_equal(qkv__shortlist_ids(s, NULL, 0, NULL), 1);
     qkv_shortlist_free(s);
     qkv_model_free(m);
 }
@@ -152,7 +152,7 @@ static void some_of_many_pairs(void **state)
     qkv_shortlist *s = qkv_shortlist_learn(m, p, &o);
     assert_non_null(s);
     int32_t source = word(5), ids[VOCABULARY];
-    assert_true(has(ids, qkv_shortlist_ids(s, &source, 1, ids), translated(5)));
+    assert_true(has(ids, qkv__shortlist_ids(s, &source, 1, ids), translated(5)));
     qkv_shortlist_free(s);
     assert_int_equal(qkv_dataset_add_ids(p, (int32_t[]){ VOCABULARY }, 1, (int32_t[]){ 1 }, 1), QKV_OK);
     assert_null(qkv_shortlist_learn(m, p, NULL));
@@ -182,18 +182,22 @@ static qkv_search_opts with_list(const qkv_shortlist *s)
     qkv_search_opts o = QKV_OPTS(qkv_search_opts);
     o.start = START;
     o.end = END;
-    o.beam = 3;
+    o.beam_size = 3;
     o.n_best = 2;
     o.max_length = 8;
     o.shortlist = s;
     return o;
 }
 
-static qkv_search_result find(const qkv_model *m, const qkv_shortlist *s, int from, int n)
+static qkv_search_result *find(const qkv_model *m, const qkv_shortlist *s, int from, int n)
 {
-    qkv_search_result found = { 0 };
+    qkv_search_result *found = NULL;
     const qkv_search_opts o = with_list(s);
-    assert_int_equal(qkv_beam_search(m, sources + from * LENGTH, n, LENGTH, lengths + from, &o, &found), QKV_OK);
+    assert_int_equal(
+        qkv_beam_search(m,
+                        &(qkv_tokens){ .ids = sources + from * LENGTH, .rows = n, .length = LENGTH, .lengths = lengths + from },
+                        &o, &found),
+        QKV_OK);
     return found;
 }
 
@@ -221,10 +225,10 @@ static void everything_is_as_none(void **state)
     qkv_model *m = make_translator();
     qkv_shortlist *all = everything();
     draw_sources();
-    qkv_search_result none = find(m, NULL, 0, SENTENCES), listed = find(m, all, 0, SENTENCES);
-    same_results(&none, 0, &listed, SENTENCES);
-    qkv_search_result_free(&none);
-    qkv_search_result_free(&listed);
+    qkv_search_result *none = find(m, NULL, 0, SENTENCES), *listed = find(m, all, 0, SENTENCES);
+    same_results(none, 0, listed, SENTENCES);
+    qkv_free(none);
+    qkv_free(listed);
     qkv_shortlist_free(all);
     qkv_model_free(m);
 }
@@ -237,28 +241,28 @@ static void same_in_any_batch(void **state)
     qkv_shortlist *s = learned(m, 3, 4);
     draw_sources();
     qkv_set_num_threads(1);
-    qkv_search_result all = find(m, s, 0, SENTENCES);
+    qkv_search_result *all = find(m, s, 0, SENTENCES);
     bool differs = false;
     for (int threads = 1; threads <= 4; threads *= 2) {
         qkv_set_num_threads(threads);
         for (int b = 0; b < 3; b++)
             for (int from = 0; from < SENTENCES; from += batches[b]) {
                 int n = SENTENCES - from < batches[b] ? SENTENCES - from : batches[b];
-                qkv_search_result part = find(m, s, from, n);
-                same_results(&all, from, &part, n);
-                qkv_search_result_free(&part);
+                qkv_search_result *part = find(m, s, from, n);
+                same_results(all, from, part, n);
+                qkv_free(part);
             }
     }
     for (int i = 0; i < SENTENCES; i++) { /* nothing but what its list has */
         int32_t ids[VOCABULARY];
-        int64_t n = qkv_shortlist_ids(s, sources + i * LENGTH, lengths[i], ids);
+        int64_t n = qkv__shortlist_ids(s, sources + i * LENGTH, lengths[i], ids);
         differs = differs || n < VOCABULARY;
-        const qkv_hypothesis *h = &all.best[i * all.n_best];
+        const qkv_hypothesis *h = &all->best[i * all->n_best];
         for (int64_t k = 0; k < h->n; k++) assert_true(has(ids, n, h->ids[k]));
         assert_true(h->n >= 0 && h->log_p <= 0);
     }
     assert_true(differs);
-    qkv_search_result_free(&all);
+    qkv_free(all);
     qkv_shortlist_free(s);
     qkv_model_free(m);
 }
@@ -272,23 +276,27 @@ static void probabilities_of_a_list_add_up_to_1(void **state)
     s->always[0] = 7;
     draw_sources();
     qkv_search_opts o = with_list(s);
-    o.n_best = o.beam = 2;
+    o.n_best = o.beam_size = 2;
     o.max_length = 1;
-    o.length_penalty = -1;
-    qkv_search_result found = { 0 };
-    assert_int_equal(qkv_beam_search(m, sources, 1, LENGTH, lengths, &o, &found), QKV_OK);
+    o.no_length_penalty = 1;
+    qkv_search_result *found = NULL;
+    assert_int_equal(
+        qkv_beam_search(m, &(qkv_tokens){ .ids = sources, .rows = 1, .length = LENGTH, .lengths = lengths }, &o, &found),
+        QKV_OK);
     double sum = 0;
     for (int i = 0; i < 2; i++) {
-        assert_true(found.best[i].n == 0 || found.best[i].ids[0] == 7); /* or its end */
-        sum += exp(found.best[i].log_p);
+        assert_true(found->best[i].n == 0 || found->best[i].ids[0] == 7); /* or its end */
+        sum += exp(found->best[i].log_p);
     }
     assert_true(fabs(sum - 1) < 1e-6);
     o.prefix = (const int32_t[]){ 9 }; /* on no list */
     o.n_prefix = 1;
     o.max_length = 2;
-    assert_int_equal(qkv_beam_search(m, sources, 1, LENGTH, lengths, &o, &found), QKV_OK);
-    assert_true(found.best[0].n >= 1 && found.best[0].ids[0] == 9);
-    qkv_search_result_free(&found);
+    assert_int_equal(
+        qkv_beam_search(m, &(qkv_tokens){ .ids = sources, .rows = 1, .length = LENGTH, .lengths = lengths }, &o, &found),
+        QKV_OK);
+    assert_true(found->best[0].n >= 1 && found->best[0].ids[0] == 9);
+    qkv_free(found);
     qkv_shortlist_free(s);
     qkv_model_free(m);
 }
@@ -299,8 +307,10 @@ static void other_vocabularies_are_refused(void **state)
     qkv_model *m = make_translator();
     qkv_shortlist *s = qkv__shortlist_new(VOCABULARY + 1, VOCABULARY, 0, 0);
     qkv_search_opts o = with_list(s);
-    qkv_search_result found = { 0 };
-    assert_int_equal(qkv_beam_search(m, sources, 1, LENGTH, lengths, &o, &found), QKV_USAGE);
+    qkv_search_result *found = NULL;
+    assert_int_equal(
+        qkv_beam_search(m, &(qkv_tokens){ .ids = sources, .rows = 1, .length = LENGTH, .lengths = lengths }, &o, &found),
+        QKV_USAGE);
     assert_non_null(strstr(qkv_error(), "vocabularies of 61 and 60 tokens, the model has 60 and 60"));
     qkv_shortlist_free(s);
     qkv_model_free(m);
@@ -383,10 +393,12 @@ static qkv_status all_of_it(void)
     qkv_shortlist *read = status ? NULL : qkv_shortlist_load(in_folder("failing"));
     if (!status && !read) status = qkv_error_status();
     const qkv_search_opts o = with_list(read);
-    qkv_search_result found = { 0 };
-    if (!status) status = qkv_beam_search(m, sources, 2, LENGTH, lengths, &o, &found);
-    if (!status && qkv_shortlist_ids(read, sources, 2, NULL) < 0) status = qkv_error_status();
-    qkv_search_result_free(&found);
+    qkv_search_result *found = NULL;
+    if (!status)
+        status = qkv_beam_search(m, &(qkv_tokens){ .ids = sources, .rows = 2, .length = LENGTH, .lengths = lengths }, &o,
+                                 &found);
+    if (!status && qkv__shortlist_ids(read, sources, 2, NULL) < 0) status = qkv_error_status();
+    qkv_free(found);
     qkv_shortlist_free(read);
     qkv_shortlist_free(s);
     qkv_dataset_free(p);

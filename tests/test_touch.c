@@ -253,7 +253,11 @@ static void session_is_same(const qkv_model *m, int which, const qkv_tensor *exp
     memcpy(both, which == PAIR ? source_ids : text_ids, sizeof(int32_t) * (size_t)length);
     for (int i = 0; i < 8; i++) both[8 + i] = 4 + i % 5;
     if (which == DECODER) assert_int_equal(qkv_session_start(s, 2), QKV_OK);
-    else assert_int_equal(qkv_session_encode(s, both, 2, 8, (int32_t[]){ (int32_t)length, 8 }), QKV_OK);
+    else
+        assert_int_equal(
+            qkv_session_encode(
+                s, &(qkv_tokens){ .ids = both, .rows = 2, .length = 8, .lengths = (int32_t[]){ (int32_t)length, 8 } }),
+            QKV_OK);
     if (which == ENCODER) {
         qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .inference = 1 });
         qkv_tensor *hidden = qkv_constant(t, QKV_SHAPE(1, length, DIM), qkv_tensor_data(qkv_session_encoded(s)));
@@ -263,7 +267,7 @@ static void session_is_same(const qkv_model *m, int which, const qkv_tensor *exp
         qkv_tape_free(t);
     } else
         for (int64_t i = 0; i < n; i++) {
-            assert_int_equal(qkv_session_step(s, (int32_t[]){ ids[i], 4 }), QKV_OK);
+            assert_int_equal(qkv_session_read(s, (int32_t[]){ ids[i], 4 }, NULL, QKV_LOGITS_LAST), QKV_OK);
             const float *logits = qkv_tensor_data(qkv_session_logits(s));
             for (int v = 0; v < VOCABULARY; v++)
                 expect_near((double)logits[v], (double)qkv_tensor_data(expected)[i * VOCABULARY + v], "logit of a session",
@@ -463,15 +467,19 @@ static void searches_see_the_changes(void **state)
     for (size_t i = 1; i < sizeof lists / sizeof *lists && lists[i].model == PAIR; i++)
         for (int beam = 1; beam <= 3; beam += 2) {
             qkv_model *touched = touch(m, &lists[i]);
-            qkv_search_result found = { 0 };
+            qkv_search_result *found = NULL;
             const qkv_search_opts opts = {
-                .start = 1, .end = 2, .pad = 0, .beam = beam, .length_penalty = -1, .max_length = 8
+                .start = 1, .end = 2, .pad = 0, .beam_size = beam, .no_length_penalty = 1, .max_length = 8
             };
-            assert_int_equal(qkv_beam_search(touched, source_ids, 1, SOURCE, (int32_t[]){ SOURCE }, &opts, &found), QKV_OK);
-            const qkv_hypothesis *best = found.best;
-            expect_near(best->log_p, log_p_of(touched, best->ids, best->n, best->is_cut), "log p", (int64_t)i);
-            differ += fabs(best->log_p - log_p_of(m, best->ids, best->n, best->is_cut)) > 1e-3;
-            qkv_search_result_free(&found);
+            assert_int_equal(
+                qkv_beam_search(
+                    touched, &(qkv_tokens){ .ids = source_ids, .rows = 1, .length = SOURCE, .lengths = (int32_t[]){ SOURCE } },
+                    &opts, &found),
+                QKV_OK);
+            const qkv_hypothesis *best = found->best;
+            expect_near(best->log_p, log_p_of(touched, best->ids, best->n, best->truncated), "log p", (int64_t)i);
+            differ += fabs(best->log_p - log_p_of(m, best->ids, best->n, best->truncated)) > 1e-3;
+            qkv_free(found);
             qkv_model_free(touched);
         }
     assert_true(differ > 10);

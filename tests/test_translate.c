@@ -183,10 +183,10 @@ static void in_the_order_given(void **state)
     qkv_model *m = make_model(QKV_POSITION_SINUSOID, 0);
     const qkv_tokenizer *t = qkv_model_tokenizer(m, QKV_SIDE_SOURCE);
     qkv_translations *all = NULL;
-    qkv_search_result f = { 0 };
+    qkv_search_result *f = NULL;
     qkv_ids ids = { 0 };
     qkv_buffer text = { 0 }, repaired = { 0 };
-    const qkv_search_opts opts = { .start = 1, .end = 2, .pad = 0, .beam = 4 };
+    const qkv_search_opts opts = { .start = 1, .end = 2, .pad = 0, .beam_size = 4 };
     assert_int_equal(qkv_translate(m, as_strings(texts, NULL, 12), 12, NULL, &all), QKV_OK);
     for (int i = 0; i < 12; i++) {
         if (i == 4 || i == 9) continue;
@@ -196,17 +196,18 @@ static void in_the_order_given(void **state)
         row[ids.n] = 2;
         assert_int_equal(all->n_source[i], ids.n + 1);
         assert_memory_equal(all->source_ids[i], row, sizeof *row * (ids.n + 1));
-        assert_int_equal(qkv_beam_search(m, row, 1, (int64_t)ids.n + 1, NULL, &opts, &f), QKV_OK);
-        assert_int_equal(qkv_tokenizer_decode(t, f.best[0].ids, (size_t)f.best[0].n, 1, &text), QKV_OK);
+        assert_int_equal(qkv_beam_search(m, &(qkv_tokens){ .ids = row, .rows = 1, .length = (int64_t)ids.n + 1 }, &opts, &f),
+                         QKV_OK);
+        assert_int_equal(qkv_tokenizer_decode(t, f->best[0].ids, (size_t)f->best[0].n, 1, &text), QKV_OK);
         assert_int_equal(qkv_utf8_repair(text.data, text.length, &repaired), QKV_OK);
         assert_string_equal(all->best[i].text.data, repaired.data);
-        assert_true(all->best[i].score == f.best[0].score);
+        assert_true(all->best[i].score == f->best[0].score);
         assert_null(all->best[i].attention);
     }
     qkv_buffer_free(&text);
     qkv_buffer_free(&repaired);
     qkv_ids_free(&ids);
-    qkv_search_result_free(&f);
+    qkv_free(f);
     qkv_free(all);
     qkv_model_free(m);
 }

@@ -48,7 +48,8 @@ static qkv_status write_tokens(void *work, double *aside)
     generation *g = work;
     qkv_status status = QKV_OK;
     for (int64_t i = 0; i < g->rows && !status; i++) status = qkv_session_rewind(g->session, i, g->prompt);
-    for (int64_t i = 0; i < g->new_tokens && !status; i++) status = qkv_session_step(g->session, g->ids + i % g->prompt);
+    for (int64_t i = 0; i < g->new_tokens && !status; i++)
+        status = qkv_session_read(g->session, g->ids + i % g->prompt, NULL, QKV_LOGITS_LAST);
     return status;
 }
 

@@ -18,14 +18,14 @@ typedef struct translation {
     int32_t *ids;
     int64_t sentences, length;
     qkv_search_opts o;
-    qkv_search_result found;
+    qkv_search_result *found;
 } translation;
 
 static qkv_status search_once(void *work, double *aside)
 {
     (void)aside;
     translation *t = work;
-    return qkv_beam_search(t->m, t->ids, t->sentences, t->length, NULL, &t->o, &t->found);
+    return qkv_beam_search(t->m, &(qkv_tokens){ .ids = t->ids, .rows = t->sentences, .length = t->length }, &t->o, &t->found);
 }
 
 static qkv_status measure_search(const qkv__bench *b, translation *t)
@@ -33,13 +33,14 @@ static qkv_status measure_search(const qkv__bench *b, translation *t)
     qkv__weights encoder = qkv__encoder_weights(t->m), decoder = qkv__decoder_weights(t->m), output = qkv__output_weights(t->m);
     double sentences = (double)t->sentences, steps = (double)t->o.max_length, step = decoder.count + output.count;
     qkv_bench_row row = { .unit = "tokens", .amount = sentences * steps };
-    row.operations = 2 * sentences * ((double)t->length * encoder.count + steps * t->o.beam * step);
+    row.operations = 2 * sentences * ((double)t->length * encoder.count + steps * t->o.beam_size * step);
     row.block = decoder.bytes + output.bytes;
     row.bytes = encoder.bytes + steps * row.block;
     snprintf(row.name, sizeof row.name, "%s, %lld sentence%s, beam %d, %lld to %lld", b->o.folder ? "model" : "base",
-             (long long)t->sentences, t->sentences > 1 ? "s" : "", t->o.beam, (long long)t->length, (long long)t->o.max_length);
+             (long long)t->sentences, t->sentences > 1 ? "s" : "", t->o.beam_size, (long long)t->length,
+             (long long)t->o.max_length);
     qkv_status status = qkv__bench_measure(b, row, search_once, t);
-    qkv_search_result_free(&t->found);
+    qkv_free(t->found);
     return status;
 }
 
@@ -52,7 +53,7 @@ static qkv_status measure_searches(const qkv__bench *b, translation *t)
     for (int i = 0; i < (b->o.batch ? 1 : 2); i++)
         for (int k = 0; k < (b->o.beam ? 1 : 2) && !status; k++) {
             t->sentences = batches[i];
-            t->o.beam = beams[k];
+            t->o.beam_size = beams[k];
             status = measure_search(b, t);
         }
     return status;

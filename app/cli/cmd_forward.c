@@ -92,14 +92,14 @@ enum { SHOWN = 5 };
 static qkv_status print_likeliest(const float *logits, int64_t n, const qkv_tokenizer *t)
 {
     qkv_buffer shown = { 0 };
-    int64_t best[SHOWN];
+    int32_t best[SHOWN];
     double p[SHOWN];
     int found = n < SHOWN ? (int)n : SHOWN;
     if (qkv_top_k(logits, n, found, best, p)) return library_failed();
     puts(_("likeliest next"));
     for (int k = 0; k < found; k++) {
-        bool is_known = t && !qkv_tokenizer_show(t, (int32_t)best[k], &shown);
-        printf("%8lld  %.4f  %s\n", (long long)best[k], p[k], is_known ? shown.data : "");
+        bool is_known = t && !qkv_tokenizer_show(t, best[k], &shown);
+        printf("%8ld  %.4f  %s\n", (long)best[k], p[k], is_known ? shown.data : "");
     }
     qkv_buffer_free(&shown);
     return QKV_OK;

@@ -39,8 +39,10 @@ static qkv_status read_capture(qkv_session *s, const qkv_attention_capture *c, q
 {
     const qkv_axis *source = &c->source, *read = &c->target;
     int64_t n = read->first[read->n];
-    qkv_status status = c->layers[QKV_ATTENTION_ENCODER] ? qkv_session_encode(s, source->ids, 1, source->first[source->n], NULL)
-                                                         : qkv_session_start(s, 1);
+    qkv_status status = c->layers[QKV_ATTENTION_ENCODER]
+                            ? qkv_session_encode(
+                                  s, &(qkv_tokens){ .ids = source->ids, .rows = 1, .length = source->first[source->n] })
+                            : qkv_session_start(s, 1);
     return status ? status : qkv_session_read(s, read->ids, &n, logits);
 }
 
@@ -93,7 +95,7 @@ static double entropy_in_bits(const float *logits, int64_t n)
 
 static qkv_status put_next(qkv__json *j, const qkv_model *m, const float *logits, const qkv__sampler *s, int n)
 {
-    int64_t ids[MOST_SHOWN];
+    int32_t ids[MOST_SHOWN];
     double p[MOST_SHOWN], total = 0;
     qkv_status status = qkv_top_k(logits, s->vocabulary, n, ids, p);
     if (status) return status;
@@ -105,7 +107,7 @@ static qkv_status put_next(qkv__json *j, const qkv_model *m, const float *logits
     qkv__put_key(j, "tokens");
     for (int i = 0; i < n && !status; i++) {
         qkv__put_raw(j, i ? "," : "[");
-        status = qkv__put_json_token(j, qkv_model_tokenizer(m, QKV_SIDE_TARGET), (int32_t)ids[i]);
+        status = qkv__put_json_token(j, qkv_model_tokenizer(m, QKV_SIDE_TARGET), ids[i]);
         qkv__put_named_double(j, "logit", (double)logits[ids[i]]);
         qkv__put_named_double(j, "p", p[i]);
         qkv__put_named_double(j, "drawn", drawn_probability(s, total, ids[i]));

@@ -128,11 +128,13 @@ static qkv_model *make_chooser(void)
 
 static qkv_status search_all(const qkv_model *m, const int32_t *ids, int beam, double log_p[SENTENCES])
 {
-    qkv_search_result found = { 0 };
-    const qkv_search_opts opts = { .start = 1, .end = 2, .pad = 0, .beam = beam, .length_penalty = -1, .max_length = 6 };
-    qkv_status status = qkv_beam_search(m, ids, SENTENCES, SOURCE, NULL, &opts, &found) ? library_failed() : QKV_OK;
-    for (int i = 0; i < SENTENCES && !status; i++) log_p[i] = found.best[i].log_p;
-    qkv_search_result_free(&found);
+    qkv_search_result *found = NULL;
+    const qkv_search_opts opts = { .start = 1, .end = 2, .pad = 0, .beam_size = beam, .no_length_penalty = 1, .max_length = 6 };
+    qkv_status status = qkv_beam_search(m, &(qkv_tokens){ .ids = ids, .rows = SENTENCES, .length = SOURCE }, &opts, &found)
+                            ? library_failed()
+                            : QKV_OK;
+    for (int i = 0; i < SENTENCES && !status; i++) log_p[i] = found->best[i].log_p;
+    qkv_free(found);
     return status;
 }
 

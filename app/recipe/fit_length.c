@@ -190,7 +190,7 @@ qkv_status qkv_fit_length_penalty(const qkv_model *m, const char *const *sources
     if (f.o.max_lines < 0) return qkv__fail(QKV_USAGE, "length penalty: max_lines is negative");
     const qkv_model_info *info = qkv_model_get_info(m);
     if (!f.o.beam) f.o.beam = qkv__usual_beam(info);
-    f.scores.by_length = qkv__info_is_published(info);
+    f.scores.length_norm = qkv__info_is_published(info);
     qkv_length_fit fit = { .length_penalty = qkv__length_penalty_of(info) };
     qkv_status status = take_lines(&f, sources, references, n);
     if (!status) status = fit_penalty(&f, &fit);

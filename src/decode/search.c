@@ -4,6 +4,7 @@
 #include "../base/memory.h"
 #include "../base/options.h"
 #include "../base/pool.h"
+#include "../base/result.h"
 #include "../base/size.h"
 #include "../model/model_info.h"
 #include "../model/special_tokens.h"
@@ -53,6 +54,8 @@ typedef struct sentence {
 
 typedef struct search {
     qkv_search_opts o;
+    qkv_each_step each_step; /* NULL: none */
+    void *each_step_data;
     int64_t vocabulary, room; /* ids, and tokens a row has room for */
     int64_t max_positions;    /* that learned positions, or the files of a published model, allow; 0: any */
     const int32_t *sources;   /* (n_all, length) */
@@ -83,7 +86,7 @@ static int64_t most_tokens(const search *s, int64_t i)
 double qkv__search_penalty(const qkv_search_opts *o, int64_t length)
 {
     double alpha = (double)o->length_penalty;
-    return o->by_length ? pow((double)length, alpha) : pow((5.0 + (double)length) / 6.0, alpha);
+    return o->length_norm ? pow((double)length, alpha) : pow((5.0 + (double)length) / 6.0, alpha);
 }
 
 /* ---- candidates ---- */
@@ -97,7 +100,7 @@ static bool better(const candidate *a, const candidate *b)
 /* Keeps the best 2*beam, sorted. */
 static void offer(const search *s, sentence *x, candidate c)
 {
-    int most = 2 * s->o.beam, at = x->n_candidates;
+    int most = 2 * s->o.beam_size, at = x->n_candidates;
     if (at == most && !better(&c, &x->candidates[at - 1])) return;
     if (at < most) x->n_candidates++;
     else at--;
@@ -108,7 +111,7 @@ static void offer(const search *s, sentence *x, candidate c)
 /* Whether id would complete a run of no_repeat tokens that the row has already. */
 static bool repeats(const search *s, const row *r, int32_t id)
 {
-    int64_t run = s->o.no_repeat;
+    int64_t run = s->o.no_repeat_ngram;
     if (run < 1 || r->n < run) return false;
     const int32_t *last = r->ids + r->n - (run - 1);
     for (int64_t i = 0; i + run <= r->n; i++)
@@ -151,7 +154,7 @@ typedef struct next_ids {
  * what holds for this number holds for those below it. */
 static float least_of_interest(const search *s, const sentence *x, const row *r)
 {
-    if (x->n_candidates < 2 * s->o.beam) return -INFINITY;
+    if (x->n_candidates < 2 * s->o.beam_size) return -INFINITY;
     double worst = x->candidates[x->n_candidates - 1].log_p, gap = worst - r->log_p;
     float least = (float)(gap - 1e-6 * fabs(gap) - 1e-12 * fabs(worst));
     return r->log_p + (double)least < worst ? least : -INFINITY;
@@ -182,7 +185,7 @@ static bool offer_ids(const search *s, sentence *x, const next_ids *n, int64_t f
         int32_t id = x->ids ? x->ids[i] : (int32_t)i;
         double log_p = r->n < s->o.n_forced ? 0 : (double)qkv__log_p(n->sum, n->logits[i]);
         candidate c = { r->log_p + log_p, n->from, id };
-        if (x->n_candidates == 2 * s->o.beam && c.log_p < x->candidates[x->n_candidates - 1].log_p) continue;
+        if (x->n_candidates == 2 * s->o.beam_size && c.log_p < x->candidates[x->n_candidates - 1].log_p) continue;
         if (c.log_p != c.log_p) return false;
         if (c.log_p != -INFINITY && is_allowed(s, r, c.id)) offer(s, x, c);
     }
@@ -197,7 +200,7 @@ static void find_candidates(void *work, int64_t task, void *scratch)
     const search *s = work;
     sentence *x = &s->all[s->active[task]];
     x->n_candidates = 0;
-    for (int64_t b = 0; b < s->o.beam && x->live[b].log_p != -INFINITY; b++) {
+    for (int64_t b = 0; b < s->o.beam_size && x->live[b].log_p != -INFINITY; b++) {
         const next_ids n = { b, x->logits + b * x->n_ids, &x->sums[b] };
         for (int64_t i = 0; i < x->n_ids; i += GLANCE) {
             int64_t end = qkv__min(i + GLANCE, x->n_ids);
@@ -246,7 +249,7 @@ static void tell_candidate(const search *s, const sentence *x, int i, int64_t le
 {
     if (!s->o.each_candidate) return;
     const candidate *c = &x->candidates[i];
-    bool ends = ends_hypothesis(&s->o, c->id) && i < s->o.beam;
+    bool ends = ends_hypothesis(&s->o, c->id) && i < s->o.beam_size;
     s->o.each_candidate(s->o.each_candidate_data,
                         &(qkv_search_candidate){ .sentence = x - s->all,
                                                  .step = length,
@@ -262,13 +265,13 @@ static void tell_candidate(const search *s, const sentence *x, int i, int64_t le
 static bool advance(const search *s, sentence *x, int64_t length, int64_t *from)
 {
     int live = 0, i = 0;
-    for (; i < x->n_candidates && live < s->o.beam; i++) {
+    for (; i < x->n_candidates && live < s->o.beam_size; i++) {
         const candidate *c = &x->candidates[i];
         const row *r = &x->live[c->from];
         tell_candidate(s, x, i, length, ends_hypothesis(&s->o, c->id) ? NOT_FOLLOWED : live);
         if (ends_hypothesis(&s->o, c->id)) {
-            if (i < s->o.beam) finish_hypothesis(s, x, r, c->log_p, length, false);
-            if (i == 0 && s->o.beam == 1) return false;
+            if (i < s->o.beam_size) finish_hypothesis(s, x, r, c->log_p, length, false);
+            if (i == 0 && s->o.beam_size == 1) return false;
             continue;
         }
         row *to = &x->next[live];
@@ -279,7 +282,7 @@ static bool advance(const search *s, sentence *x, int64_t length, int64_t *from)
         from[live++] = c->from;
     }
     for (; i < x->n_candidates; i++) tell_candidate(s, x, i, length, NOT_FOLLOWED);
-    for (int b = live; b < s->o.beam; b++) x->next[b].log_p = -INFINITY, x->next[b].n = 0, from[b] = 0;
+    for (int b = live; b < s->o.beam_size; b++) x->next[b].log_p = -INFINITY, x->next[b].n = 0, from[b] = 0;
     row *spare = x->live;
     x->live = x->next;
     x->next = spare;
@@ -291,7 +294,7 @@ static bool advance(const search *s, sentence *x, int64_t length, int64_t *from)
 static int64_t count_live(const search *s, const sentence *x)
 {
     int64_t n = 0;
-    while (n < s->o.beam && x->live[n].log_p != -INFINITY) n++;
+    while (n < s->o.beam_size && x->live[n].log_p != -INFINITY) n++;
     return n;
 }
 
@@ -307,7 +310,7 @@ static qkv_status read_live_rows(search *s, qkv_session *session)
             s->ids[rows++] = r->n ? r->ids[r->n - 1] : s->o.start;
         }
     }
-    return qkv_session_step(session, s->ids);
+    return qkv_session_read(session, s->ids, NULL, QKV_LOGITS_LAST);
 }
 
 /* The logits of the ids of one sentence, which lie among those of the whole batch: on their own, so that they are summed as if
@@ -378,7 +381,7 @@ static void lay_rows(search *s, size_t *used, row **rows, int n)
 
 static size_t lay_out_search(search *s)
 {
-    size_t used = 0, beam = (size_t)s->o.beam, n = (size_t)s->n_all;
+    size_t used = 0, beam = (size_t)s->o.beam_size, n = (size_t)s->n_all;
     sentence none = { 0 };
     s->all = carve(s, &used, n, sizeof *s->all);
     s->active = carve(s, &used, n, sizeof *s->active);
@@ -387,8 +390,8 @@ static size_t lay_out_search(search *s)
     for (int64_t i = 0; i < s->n_all; i++) {
         sentence *x = s->all ? &s->all[i] : &none;
         *x = (sentence){ .most = most_tokens(s, i), .n_ids = s->vocabulary };
-        lay_rows(s, &used, &x->live, s->o.beam);
-        lay_rows(s, &used, &x->next, s->o.beam);
+        lay_rows(s, &used, &x->live, s->o.beam_size);
+        lay_rows(s, &used, &x->next, s->o.beam_size);
         lay_rows(s, &used, &x->done, s->o.n_best);
         x->candidates = carve(s, &used, 2 * beam, sizeof *x->candidates);
         x->scores = carve(s, &used, (size_t)s->o.n_best, sizeof *x->scores);
@@ -449,14 +452,15 @@ qkv_status qkv__search_resolve_options(const qkv_model *m, qkv_search_opts *o)
     const qkv_config *t = qkv__model_config(m);
     if (!t || !t->encoder_layers || !t->decoder_layers)
         return qkv__fail(QKV_USAGE, "search: the model needs an encoder and a decoder");
-    if (!o->beam) o->beam = 1;
+    if (!o->beam_size) o->beam_size = 1;
     if (!o->n_best) o->n_best = 1;
-    if (o->beam < 1 || o->beam > 1000 || o->n_best < 1 || o->n_best > o->beam)
+    if (o->beam_size < 1 || o->beam_size > 1000 || o->n_best < 1 || o->n_best > o->beam_size)
         return qkv__fail(QKV_USAGE, "search: beam %d and %d results: expected a beam of 1 to 1000 and at most as many results",
-                         o->beam, o->n_best);
-    if (o->max_length < 0 || o->max_length > MOST_TOKENS || o->no_repeat < 0 || o->min_length < 0 || o->n_forced < 0 ||
-        !(o->length_penalty < QKV__LENGTH_PENALTY_END))
-        return qkv__fail(QKV_USAGE, "search: max_length, min_length, no_repeat, n_forced or length_penalty is out of range");
+                         o->beam_size, o->n_best);
+    if (o->max_length < 0 || o->max_length > MOST_TOKENS || o->no_repeat_ngram < 0 || o->min_length < 0 || o->n_forced < 0 ||
+        !(o->length_penalty >= 0 && o->length_penalty < QKV__LENGTH_PENALTY_END))
+        return qkv__fail(QKV_USAGE,
+                         "search: max_length, min_length, no_repeat_ngram, n_forced or length_penalty is out of range");
     if (o->n_ends < 0 || o->n_banned < 0 || (o->n_ends && !o->ends) || (o->n_banned && !o->banned))
         return qkv__fail(QKV_USAGE, "search: the ids that end a result, or are never found, are missing");
     qkv_status status = check_shortlist(o->shortlist, m, t);
@@ -470,8 +474,7 @@ static qkv_status resolve_search(search *s, const qkv_model *m)
     const qkv_config *t = qkv__model_config(m);
     qkv_status status = qkv__search_resolve_options(m, &s->o);
     if (status) return status;
-    if (s->o.length_penalty == 0) s->o.length_penalty = QKV__LENGTH_PENALTY;
-    if (s->o.length_penalty < 0) s->o.length_penalty = 0;
+    if (s->o.length_penalty == 0 && !s->o.no_length_penalty) s->o.length_penalty = QKV__LENGTH_PENALTY;
     s->vocabulary = t->target_vocabulary ? t->target_vocabulary : t->vocabulary;
     s->max_positions = max_positions_of(t);
     if (usual_length(m)) s->max_positions = s->max_positions ? qkv__min(s->max_positions, usual_length(m)) : usual_length(m);
@@ -518,10 +521,11 @@ static qkv_status use_shortlist(search *s, qkv_session *session)
 
 static qkv_status search_all(search *s, qkv_session *session)
 {
-    qkv_status status = qkv_session_encode(session, s->sources, s->n_all, s->length, s->lengths);
+    qkv_status status = qkv_session_encode(
+        session, &(qkv_tokens){ .ids = s->sources, .rows = s->n_all, .length = s->length, .lengths = s->lengths });
     if (!status) status = use_shortlist(s, session);
     for (int64_t n = 1; s->n_active && !status; n++) {
-        if (s->o.each_step) status = s->o.each_step(s->o.each_step_data);
+        if (s->each_step) status = s->each_step(s->each_step_data);
         if (!status) status = step(s, session, n);
     }
     return status;
@@ -529,17 +533,20 @@ static qkv_status search_all(search *s, qkv_session *session)
 
 /* ---- what is reported ---- */
 
-/* Room for the hypotheses of all sentences, none found as yet. */
-static qkv_status make_room(const search *s, qkv_search_result *out)
+static const qkv__result_kind result_kind = { .size = sizeof(qkv_search_result) };
+
+/* Hypotheses of all sentences, none found as yet. NULL: MEMORY. */
+static qkv_hypothesis *make_room(const search *s, qkv_search_result *out)
 {
-    size_t n = (size_t)s->n_all * (size_t)s->o.n_best, bytes = sizeof(qkv_hypothesis) * n;
-    if (qkv__grow(&out->memory, &out->bytes, bytes + sizeof(int32_t) * n * (size_t)s->room)) return QKV_MEMORY;
-    int32_t *ids = (int32_t *)((char *)out->memory + bytes);
-    out->sentences = s->n_all;
+    size_t n = (size_t)s->n_all * (size_t)s->o.n_best;
+    qkv_hypothesis *best = qkv__result_alloc(out, sizeof *best * n);
+    int32_t *ids = qkv__result_alloc(out, sizeof *ids * n * (size_t)s->room);
+    if (!best || !ids) return NULL;
+    for (size_t i = 0; i < n; i++) best[i] = (qkv_hypothesis){ .ids = ids + i * (size_t)s->room, .n = -1 };
+    out->rows = s->n_all;
     out->n_best = s->o.n_best;
-    out->best = out->memory;
-    for (size_t i = 0; i < n; i++) out->best[i] = (qkv_hypothesis){ .ids = ids + i * (size_t)s->room, .n = -1 };
-    return QKV_OK;
+    out->best = best;
+    return best;
 }
 
 static void report(const search *s, qkv_hypothesis *best)
@@ -550,14 +557,14 @@ static void report(const search *s, qkv_hypothesis *best)
             qkv_hypothesis *h = &best[i * s->o.n_best + k];
             int32_t *ids = (int32_t *)h->ids;
             *h = (qkv_hypothesis){
-                .ids = ids, .n = x->done[k].n, .log_p = x->done[k].log_p, .score = x->scores[k], .is_cut = x->cut[k]
+                .ids = ids, .n = x->done[k].n, .log_p = x->done[k].log_p, .score = x->scores[k], .truncated = x->cut[k]
             };
             memcpy(ids, x->done[k].ids, sizeof(int32_t) * (size_t)x->done[k].n);
         }
 }
 
 /* s: n sentences from number `first` on of what is asked for. */
-static qkv_status search_part(search s, int64_t first, int64_t n, qkv_session *session, const qkv_search_result *out)
+static qkv_status search_part(search s, int64_t first, int64_t n, qkv_session *session, qkv_hypothesis *best)
 {
     s.n_all = s.n_active = n;
     s.sources += first * s.length;
@@ -566,20 +573,38 @@ static qkv_status search_part(search s, int64_t first, int64_t n, qkv_session *s
     if (!(s.memory = qkv__alloc(s.bytes))) return QKV_MEMORY;
     lay_out_search(&s);
     qkv_status status = search_all(&s, session);
-    if (!status) report(&s, out->best + first * s.o.n_best);
+    if (!status) report(&s, best + first * s.o.n_best);
     qkv__release(s.memory, s.bytes);
     qkv__batch_targets_free(&s.targets);
     qkv__release(s.listed, s.listed_bytes);
     return status;
 }
 
-qkv_status qkv__search_in(qkv_session *session, const qkv_model *m, const int32_t *ids, int64_t sentences, int64_t length,
-                          const int32_t *lengths, const qkv_search_opts *opts, qkv_search_result *out)
+/* s: the caller's sources and options. */
+static qkv_status begin_result(search *s, const qkv_model *m, qkv_search_result **out, qkv_hypothesis **best)
 {
-    search s = { .o = *opts, .sources = ids, .n_all = sentences, .length = length, .lengths = lengths };
-    qkv_status status = resolve_search(&s, m);
-    if (!status) status = make_room(&s, out);
-    return status ? status : search_part(s, 0, sentences, session, out);
+    qkv_search_result *r = qkv__result_begin(*out, &result_kind);
+    if (!r) return qkv_error_status();
+    *out = r;
+    qkv_status status = resolve_search(s, m);
+    return status || (*best = make_room(s, r)) ? status : QKV_MEMORY;
+}
+
+qkv_status qkv__search_in(qkv_session *session, const qkv_model *m, const qkv_tokens *x, const qkv_search_opts *opts,
+                          qkv_each_step each_step, void *each_step_data, qkv_search_result **out)
+{
+    search s = { .o = *opts,
+                 .each_step = each_step,
+                 .each_step_data = each_step_data,
+                 .sources = x->ids,
+                 .n_all = x->rows,
+                 .length = x->length,
+                 .lengths = x->lengths };
+    qkv_hypothesis *best;
+    qkv_status status = begin_result(&s, m, out, &best);
+    if (!status) status = search_part(s, 0, x->rows, session, best);
+    if (status) qkv__result_clear(*out);
+    return status;
 }
 
 /* ---- the call: each thread its own sentences where there are many ---- */
@@ -588,7 +613,7 @@ typedef struct parts {
     const search *s;
     const qkv_model *m;
     int64_t most; /* sentences of one */
-    qkv_search_result *out;
+    qkv_hypothesis *best;
 } parts;
 
 static void *start_session(void *work) { return qkv_session_new(((const parts *)work)->m, NULL); }
@@ -600,38 +625,38 @@ static qkv_status run_part(void *work, void *session, int64_t part, qkv_each_ste
     const parts *p = work;
     search s = *p->s;
     int64_t first = part * p->most;
-    s.o.each_step = each_step;
-    s.o.each_step_data = each_step_data;
-    return search_part(s, first, qkv__min(p->most, s.n_all - first), session, p->out);
+    s.each_step = each_step;
+    s.each_step_data = each_step_data;
+    return search_part(s, first, qkv__min(p->most, s.n_all - first), session, p->best);
 }
 
-qkv_status qkv_beam_search(const qkv_model *m, const int32_t *ids, int64_t sentences, int64_t length, const int32_t *lengths,
-                           const qkv_search_opts *opts, qkv_search_result *out)
+static qkv_status ask_hooks(void *work) { return qkv__cancelled(((const parts *)work)->s->o.hooks, "search"); }
+
+qkv_status qkv_beam_search(const qkv_model *m, const qkv_tokens *source, const qkv_search_opts *opts, qkv_search_result **out)
 {
-    if (!m || !ids || !opts || !out || sentences < 1 || length < 1)
-        return qkv__fail(
+    qkv_tokens x;
+    search s = { 0 };
+    qkv_hypothesis *best = NULL;
+    qkv_status status = QKV__READ_OPTIONS(&x, lengths, source, "search");
+    if (!status && (!m || !x.ids || !opts || !out || x.rows < 1 || x.length < 1))
+        status = qkv__fail(
             QKV_USAGE,
             "search: a model, at least one sentence with at least one id, options and a place for results are needed");
-    search s = { .sources = ids, .n_all = sentences, .length = length, .lengths = lengths };
-    qkv_status status = QKV__READ_OPTIONS(&s.o, each_step_data, opts, "search");
-    if (!status) status = resolve_search(&s, m);
-    if (!status) status = make_room(&s, out);
-    if (status) return status;
-    bool is_watched = s.o.each_step || s.o.each_candidate; /* step by step, on the thread of who watches */
-    int64_t n = is_watched ? 1 : qkv__count_batches(sentences, sentences, s.o.beam);
-    parts p = { &s, m, qkv__ceil_div(sentences, n), out };
-    return qkv__run_batches(&(qkv__batches){ .n = qkv__ceil_div(sentences, p.most),
-                                             .work = &p,
-                                             .start = start_session,
-                                             .end = end_session,
-                                             .run = run_part,
-                                             .each_step = s.o.each_step,
-                                             .each_step_data = s.o.each_step_data });
-}
-
-void qkv_search_result_free(qkv_search_result *f)
-{
-    if (!f) return;
-    qkv__release(f->memory, f->bytes);
-    *f = (qkv_search_result){ 0 };
+    if (!status && x.types) status = qkv__fail(QKV_USAGE, "search: a translator's tokens have no types");
+    if (!status) status = QKV__READ_OPTIONS(&s.o, each_candidate_data, opts, "search");
+    s.sources = x.ids, s.n_all = x.rows, s.length = x.length, s.lengths = x.lengths;
+    if (!status) status = begin_result(&s, m, out, &best);
+    if (!status) { /* step by step where somebody looks on */
+        int64_t n = s.o.each_candidate ? 1 : qkv__count_batches(x.rows, x.rows, s.o.beam_size);
+        parts p = { &s, m, qkv__ceil_div(x.rows, n), best };
+        status = qkv__run_batches(&(qkv__batches){ .n = qkv__ceil_div(x.rows, p.most),
+                                                   .work = &p,
+                                                   .start = start_session,
+                                                   .end = end_session,
+                                                   .run = run_part,
+                                                   .each_step = s.o.hooks ? ask_hooks : NULL,
+                                                   .each_step_data = &p });
+    }
+    if (status && out) qkv__result_clear(*out);
+    return status;
 }

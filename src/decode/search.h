@@ -4,14 +4,15 @@
 
 #include <qkv/session.h>
 
-/* Puts the defaults of beam and n_best in and checks everything that does not depend on the sentences. USAGE. */
+/* Puts the defaults of beam_size and n_best in and checks everything that does not depend on the sentences. USAGE. */
 qkv_status qkv__search_resolve_options(const qkv_model *m, qkv_search_opts *o);
 
 /* What the log-probability of so many tokens, the end counted, is divided by to be a score; length_penalty is at least 0. */
 double qkv__search_penalty(const qkv_search_opts *o, int64_t length);
 
-/* qkv_beam_search() in a session of m's, so that batch after batch uses the same memory; what it is given is not NULL. */
-qkv_status qkv__search_in(qkv_session *session, const qkv_model *m, const int32_t *ids, int64_t sentences, int64_t length,
-                          const int32_t *lengths, const qkv_search_opts *opts, qkv_search_result *out);
+/* qkv_beam_search() in a session of m's, so that batch after batch uses the same memory; no argument is NULL, and the size of
+ * the tokens is not read. each_step, which may be NULL, takes the place of the hooks. */
+qkv_status qkv__search_in(qkv_session *session, const qkv_model *m, const qkv_tokens *source, const qkv_search_opts *opts,
+                          qkv_each_step each_step, void *each_step_data, qkv_search_result **out);
 
 #endif

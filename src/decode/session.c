@@ -202,11 +202,8 @@ static qkv_status project_sources(qkv_session *s, qkv_tensor *memory, qkv__sessi
 static qkv_status encode_sources(qkv_session *s, qkv__session_row *rows, const qkv_tokens *x)
 {
     qkv_tape *t = s->encoder_tape;
-    qkv_tensor *memory = qkv__session_keeps(s)
-                             ? qkv__transformer_encode(
-                                   s->x, t,
-                                   &(qkv_tokens){ .ids = x->ids, .rows = x->rows, .length = x->length, .lengths = x->lengths })
-                             : qkv__encode_rows(s->x, t, s->layer_tape, x);
+    qkv_tensor *memory = qkv__session_keeps(s) ? qkv__transformer_encode(s->x, t, x)
+                                               : qkv__encode_rows(s->x, t, s->layer_tape, x);
     qkv_status status = memory ? make_sources(s, rows, x->rows, x->length, x->lengths) : qkv_tape_status(t);
     if (!status) status = project_sources(s, memory, rows, x, qkv__session_keeps(s) ? x->length : 0);
     if (status) return status;
@@ -214,19 +211,22 @@ static qkv_status encode_sources(qkv_session *s, qkv__session_row *rows, const q
     return s->encoded ? QKV_OK : qkv_tape_status(t);
 }
 
-qkv_status qkv_session_encode(qkv_session *s, const int32_t *ids, int64_t rows, int64_t length, const int32_t *lengths)
+qkv_status qkv_session_encode(qkv_session *s, const qkv_tokens *source)
 {
-    if (!s || !ids || rows < 1 || length < 1 || !s->x->stacks[QKV__ENCODER].n)
+    qkv_tokens own, *x = &own;
+    if (QKV__READ_OPTIONS(x, lengths, source, "session")) return QKV_USAGE;
+    if (!s || !x->ids || x->rows < 1 || x->length < 1 || !s->x->stacks[QKV__ENCODER].n)
         return qkv__fail(QKV_USAGE, "session: sources need a model with an encoder, ids, and at least 1 row of 1 token");
-    qkv_status status = check_lengths(lengths, rows, length);
-    qkv__session_row *all = status ? NULL : qkv__alloc_zero(sizeof *all * (size_t)rows);
+    if (x->types && !s->x->o.token_types) return qkv__fail(QKV_USAGE, "session: the model's tokens have no types");
+    qkv_status status = check_lengths(x->lengths, x->rows, x->length);
+    qkv__session_row *all = status ? NULL : qkv__alloc_zero(sizeof *all * (size_t)x->rows);
     if (!all) return status ? status : QKV_MEMORY;
     forget_results(s);
     qkv_tape_reset(s->encoder_tape);
     s->encoded = NULL;
-    status = encode_sources(s, all, &(qkv_tokens){ .ids = ids, .rows = rows, .length = length, .lengths = lengths });
-    if (status) drop_rows(s, all, rows);
-    else replace_rows(s, all, rows);
+    status = encode_sources(s, all, x);
+    if (status) drop_rows(s, all, x->rows);
+    else replace_rows(s, all, x->rows);
     return status;
 }
 
@@ -356,8 +356,6 @@ qkv_status qkv__session_read_wanted(qkv_session *s, const int32_t *ids, const in
     return read_rows(s, (qkv__new_tokens){ .ids = ids, .counts = counts, .wanted = wanted });
 }
 
-qkv_status qkv_session_step(qkv_session *s, const int32_t *ids) { return qkv_session_read(s, ids, NULL, QKV_LOGITS_LAST); }
-
 /* ---- rows again ---- */
 
 /* Row i of the new ones shares what its parent has. */
@@ -427,8 +425,6 @@ void qkv__session_trim(qkv_session *s)
 /* ---- looking ---- */
 
 qkv_tensor *qkv_session_logits(const qkv_session *s) { return s ? s->logits : NULL; }
-
-int64_t qkv_session_rows(const qkv_session *s) { return s ? s->n_rows : 0; }
 
 int64_t qkv_session_length(const qkv_session *s, int64_t row_number)
 {

@@ -203,7 +203,7 @@ static void mark_sentence(const qkv_shortlist *s, const int32_t *source, int64_t
     }
 }
 
-int64_t qkv_shortlist_ids(const qkv_shortlist *s, const int32_t *source, int64_t n, int32_t *ids)
+int64_t qkv__shortlist_ids(const qkv_shortlist *s, const int32_t *source, int64_t n, int32_t *ids)
 {
     if (!s || n < 0 || (n && !source)) return qkv__fail(QKV_USAGE, "shortlist: a list and a source are needed"), -1;
     int64_t words = qkv__ceil_div(s->targets, 64);

@@ -35,4 +35,8 @@ qkv_status qkv__batch_targets_find(const qkv_shortlist *s, const int32_t *source
                                    const int32_t *lengths, const int32_t *more, int64_t n_more, qkv__batch_targets *out);
 void qkv__batch_targets_free(qkv__batch_targets *t);
 
+/* How many target tokens the n ids of a source may have; they go to ids, ascending, unless that is NULL. -1 on error: USAGE for
+ * NULL, MEMORY. */
+int64_t qkv__shortlist_ids(const qkv_shortlist *s, const int32_t *source, int64_t n, int32_t *ids);
+
 #endif

@@ -201,8 +201,10 @@ static qkv_status forward_captured(job *j)
 {
     qkv__capture *to = j->to;
     if (!(to->session = qkv_session_new(j->m, &(qkv_session_opts){ .keep_attention = 1 }))) return qkv_error_status();
-    qkv_status status = has_encoder(j) ? qkv_session_encode(to->session, to->source.ids, 1, to->source.n, NULL)
-                                       : qkv_session_start(to->session, 1);
+    qkv_status status = has_encoder(j)
+                            ? qkv_session_encode(to->session,
+                                                 &(qkv_tokens){ .ids = to->source.ids, .rows = 1, .length = to->source.n })
+                            : qkv_session_start(to->session, 1);
     if (status || !has_decoder(j)) return status;
     return qkv_session_read(to->session, to->target.ids, &to->shown.target.n_tokens, QKV_LOGITS_NONE);
 }

@@ -15,7 +15,7 @@ enum { DEFAULT_K = 5, AT_ONCE = 64 }; /* places whose logits are computed togeth
 typedef struct lens_job {
     qkv__inside in;
     qkv_tape *tape; /* of some logits */
-    int64_t vocabulary, *best;
+    int64_t vocabulary;
     int32_t *ids, *next;
     double *p, *next_p, *surprise;
     qkv_logit_lens_result *out;
@@ -29,8 +29,7 @@ static bool take_room(lens_job *j)
     j->next_p = qkv__result_alloc(j->out, sizeof *j->next_p * cells);
     j->next = qkv__result_alloc(j->out, sizeof *j->next * places);
     j->surprise = qkv__result_alloc(j->out, sizeof *j->surprise * places);
-    j->best = qkv__result_alloc(j->out, sizeof *j->best * k);
-    return j->ids && j->p && j->next_p && j->next && j->surprise && j->best;
+    return j->ids && j->p && j->next_p && j->next && j->surprise;
 }
 
 /* exp(logits[i]) / sum exp(logits) */
@@ -47,8 +46,7 @@ static qkv_status read_cell(lens_job *j, int64_t cell, const float *logits, int3
     int k = j->out->k;
     for (int64_t v = 0; v < j->vocabulary; v++)
         if (!isfinite(logits[v])) return qkv__fail(QKV_NUMERIC, "lens: the model's logits are not finite");
-    qkv_status status = qkv_top_k(logits, j->vocabulary, k, j->best, j->p + cell * k);
-    for (int i = 0; i < k; i++) j->ids[cell * k + i] = (int32_t)j->best[i];
+    qkv_status status = qkv_top_k(logits, j->vocabulary, k, j->ids + cell * k, j->p + cell * k);
     j->next_p[cell] = next < 0 ? 0 : probability_of(logits, j->vocabulary, next);
     return status;
 }

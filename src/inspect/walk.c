@@ -164,7 +164,7 @@ static qkv_status keep_best(walk_job *j, const qkv_tensor *logits)
     qkv_trace_result *out = j->out;
     int64_t n = qkv__last(logits);
     out->n_best = (int)qkv__min(j->o.k ? j->o.k : DEFAULT_K, n);
-    int64_t *best = qkv__result_alloc(j->out, sizeof *best * (size_t)out->n_best);
+    int32_t *best = qkv__result_alloc(j->out, sizeof *best * (size_t)out->n_best);
     double *p = qkv__result_alloc(j->out, sizeof *p * (size_t)out->n_best);
     float *of_best = take_floats(j, out->n_best);
     if (!best || !p || !of_best) return QKV_MEMORY;

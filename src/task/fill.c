@@ -182,7 +182,7 @@ static const float *run_model(job *j, qkv_session *s, int32_t *rows)
     const qkv__transformer *x = qkv__model_transformer(j->m);
     int64_t n = j->out->masks;
     for (int64_t k = 0; k < n; k++) rows[k] = (int32_t)(j->work.tokens[k] + j->f.single.before.n);
-    if (qkv_session_encode(s, j->work.read.ids, 1, j->work.read.n, NULL)) return NULL;
+    if (qkv_session_encode(s, &(qkv_tokens){ .ids = j->work.read.ids, .rows = 1, .length = j->work.read.n })) return NULL;
     qkv_tensor *places = qkv_reshape(qkv_session_encoded(s), 2, (int64_t[]){ j->work.read.n, -1 });
     return places ? qkv_tensor_data(qkv_softmax(qkv__transformer_logits(x, qkv_gather(places->tape, places, rows, 1, &n))))
                   : NULL;

@@ -28,7 +28,7 @@ typedef struct place {
 typedef struct batch {
     int64_t first, rows, length;
     int32_t *ids, *lengths; /* (rows, length), (rows) */
-    qkv_search_result found;
+    qkv_search_result *found;
 } batch;
 
 typedef struct job {
@@ -80,8 +80,8 @@ static void search_as_published(job *j, const qkv_translate_opts *o)
     qkv_search_opts *s = &j->search;
     s->banned = info->banned;
     s->n_banned = info->n_banned;
-    s->by_length = 1;
-    if (!o->no_repeat_ngram) s->no_repeat = info->no_repeat;
+    s->length_norm = 1;
+    if (!o->no_repeat_ngram) s->no_repeat_ngram = info->no_repeat;
 }
 
 static qkv_status find_specials(job *j, const qkv_translate_opts *o)
@@ -159,13 +159,13 @@ static qkv_status resolve_translate_options(job *j, const qkv_translate_opts *o)
     if (!j->source) return qkv__refuse_without_tokenizer(j->m, "translate");
     if (o->max_source < 0) return qkv__fail(QKV_USAGE, "translate: max_source is negative");
     const qkv_model_info *info = qkv_model_get_info(j->m);
-    j->search = (qkv_search_opts){ .beam = o->beam_size ? o->beam_size : (int)qkv__max(qkv__usual_beam(info), o->n_best),
+    const float usual = qkv__length_penalty_of(info), alpha = o->length_penalty != 0 ? o->length_penalty : usual < 0 ? 0 : usual;
+    j->search = (qkv_search_opts){ .beam_size = o->beam_size ? o->beam_size : (int)qkv__max(qkv__usual_beam(info), o->n_best),
                                    .n_best = o->n_best,
-                                   .length_penalty = o->no_length_penalty     ? -1
-                                                     : o->length_penalty != 0 ? o->length_penalty
-                                                                              : qkv__length_penalty_of(info),
+                                   .length_penalty = o->no_length_penalty ? 0 : alpha,
+                                   .no_length_penalty = o->no_length_penalty || (o->length_penalty == 0 && usual < 0),
                                    .max_length = o->max_length,
-                                   .no_repeat = o->no_repeat_ngram,
+                                   .no_repeat_ngram = o->no_repeat_ngram,
                                    .min_length = o->min_length ? o->min_length : qkv__max(0, info->min_length - 1),
                                    .shortlist = o->shortlist,
                                    .each_candidate = o->each_candidate,
@@ -293,7 +293,8 @@ static qkv_status keep_attention(job *j, int64_t i, qkv_translation *x)
     if (!ids || !cross) return QKV_MEMORY;
     ids[0] = j->search.start;
     memcpy(ids + 1, x->ids, sizeof *ids * (size_t)x->n_ids);
-    qkv_status status = qkv_session_encode(j->attending, j->out->source_ids[i], 1, j->out->n_source[i], NULL);
+    qkv_status status = qkv_session_encode(
+        j->attending, &(qkv_tokens){ .ids = j->out->source_ids[i], .rows = 1, .length = j->out->n_source[i] });
     if (!status) status = qkv_session_read(j->attending, ids, &n, QKV_LOGITS_NONE);
     for (int l = 0; l < j->out->layers && !status; l++)
         memcpy(cross + l * map, qkv_tensor_data(qkv_session_attention(j->attending, QKV_ATTENTION_CROSS, l, 0)),
@@ -306,7 +307,7 @@ static qkv_status keep_translation(job *j, int64_t i, int k, const qkv_hypothesi
 {
     qkv_translation *x = &j->best[i * j->out->n_best + k];
     if (h->n < 0) return QKV_OK;
-    *x = (qkv_translation){ .text = { "", 0 }, .log_p = h->log_p, .score = h->score, .truncated = h->is_cut, .n_ids = h->n };
+    *x = (qkv_translation){ .text = { "", 0 }, .log_p = h->log_p, .score = h->score, .truncated = h->truncated, .n_ids = h->n };
     if (!(x->ids = copy_to_arena(j, h->ids, h->n, sizeof *h->ids))) return QKV_MEMORY;
     qkv_status status = decode_translation(j, x);
     return status || !j->attending ? status : keep_attention(j, i, x);
@@ -350,7 +351,7 @@ static qkv_status fill_batch(job *j, batch *b)
  * the work. */
 static qkv_status make_batches(job *j, int64_t n)
 {
-    int64_t batches = qkv__count_batches(n, BATCH_SENTENCES, j->search.beam), most = qkv__ceil_div(n, batches), tokens = 0,
+    int64_t batches = qkv__count_batches(n, BATCH_SENTENCES, j->search.beam_size), most = qkv__ceil_div(n, batches), tokens = 0,
             rows;
     for (int64_t i = 0; i < n; i++) tokens += j->places[i].length;
     if (n <= BATCH_SENTENCES) most = n, tokens = qkv__ceil_div(tokens, batches);
@@ -372,10 +373,8 @@ static qkv_status search_batch(void *work, void *session, int64_t i, qkv_each_st
 {
     const job *j = work;
     batch *b = &j->batches[i];
-    qkv_search_opts o = j->search;
-    o.each_step = each_step;
-    o.each_step_data = each_step_data;
-    return qkv__search_in(session, j->m, b->ids, b->rows, b->length, b->lengths, &o, &b->found);
+    const qkv_tokens x = { .ids = b->ids, .rows = b->rows, .length = b->length, .lengths = b->lengths };
+    return qkv__search_in(session, j->m, &x, &j->search, each_step, each_step_data, &b->found);
 }
 
 static qkv_status keep_translations(job *j, const batch *b)
@@ -383,7 +382,7 @@ static qkv_status keep_translations(job *j, const batch *b)
     qkv_status status = QKV_OK;
     for (int64_t r = 0; r < b->rows; r++)
         for (int k = 0; k < j->out->n_best && !status; k++)
-            status = keep_translation(j, j->places[b->first + r].text, k, &b->found.best[r * j->out->n_best + k]);
+            status = keep_translation(j, j->places[b->first + r].text, k, &b->found->best[r * j->out->n_best + k]);
     return status;
 }
 
@@ -406,7 +405,7 @@ static qkv_status translate_all(job *j, int64_t n)
                                                    .each_step = ask_to_cancel,
                                                    .each_step_data = j });
     for (int64_t i = 0; i < j->n_batches && !status; i++) status = keep_translations(j, &j->batches[i]);
-    for (int64_t i = 0; i < j->n_batches; i++) qkv_search_result_free(&j->batches[i].found);
+    for (int64_t i = 0; i < j->n_batches; i++) qkv_free(j->batches[i].found);
     return status;
 }
 

@@ -295,7 +295,7 @@ typedef struct qkv_trace_result {
     const float *ffn_sum;    /* (dim): ffn_in + ffn_out */
     const float *layer_out;  /* (dim): after the norm; with pre_norm the same; what the next layer reads */
     int n_best;              /* of the whole model at this place: tokens, or classes; 0 where it says nothing there */
-    const int64_t *best;     /* (n_best), likeliest first */
+    const int32_t *best;     /* (n_best), likeliest first */
     const double *best_p;
     const float *best_logits;
 } qkv_trace_result;

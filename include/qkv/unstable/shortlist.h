@@ -28,10 +28,6 @@ QKV_API void qkv_shortlist_free(qkv_shortlist *s);
 QKV_API qkv_status qkv_shortlist_save(const qkv_shortlist *s, const char *path);
 QKV_API qkv_shortlist *qkv_shortlist_load(const char *path);
 
-/* How many target tokens the n ids of a source may have; they go to ids, ascending, unless that is NULL. -1 on error: USAGE for
- * NULL, MEMORY. */
-QKV_API int64_t qkv_shortlist_ids(const qkv_shortlist *s, const int32_t *source, int64_t n, int32_t *ids);
-
 #ifdef __cplusplus
 }
 #endif
