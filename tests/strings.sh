@@ -4,7 +4,7 @@
 
 named() { grep -E '(^|[ (])--[a-z]'; }
 
-# What still does, to become empty: a sentence here that is gone from the library has to go from here too.
+# Those that still do. The list only shrinks: a sentence that is gone from the library is removed here too.
 LC_ALL=C sort >"$folder/known" <<'KNOWN'
 %s holds a model already: give another folder (--from it starts with its weights)
 %s holds a training already: continue it with --resume, or give another folder

@@ -45,8 +45,7 @@ static const char *const formats[] = {
     /* models */
     N_("the model has no head for \"%s\": it can %s"),
     N_("%s holds no tokenizer: expected tokenizer.json, vocab.txt, tokenizer.model, or vocab.json with merges.txt"),
-    N_("%s has no chat template (chat_template.jinja, or \"chat_template\" in tokenizer_config.json): give one by --template "
-       "FILE"),
+    N_("%s has no chat template (chat_template.jinja, or \"chat_template\" in tokenizer_config.json)"),
     N_("the model has no tokenizer: it knows ids, not text"),
     N_("%s: the model has no tokenizer: it knows ids, not text"),
     N_("attention: there is no layer %s: %s attention has layers 0 to %s"),
