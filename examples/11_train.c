@@ -9,20 +9,20 @@
 enum { PAD, START, END }; /* ids of <pad>, <s> and </s> in every tokenizer that is trained here */
 static const qkv_batch_opts batches = { .max_tokens = 1024, .start = START, .end = END, .pad = PAD };
 
-static qkv_status validate(void *valid, const qkv_model *m, qkv_run_score *out)
+static qkv_status validate(void *valid, const qkv_model *m, qkv_train_score *out)
 {
     qkv_status status = qkv_evaluate(m, valid, &(qkv_evaluate_opts){ .batches = &batches }, &out->loss);
     out->score = -out->loss; /* higher is better */
-    snprintf(out->words, sizeof out->words, "valid loss %.3f", out->loss);
+    snprintf(out->summary, sizeof out->summary, "valid loss %.3f", out->loss);
     return status;
 }
 
 static void report(void *data, const qkv_train_event *e)
 {
     (void)data;
-    if (e->kind == QKV_EVENT_RESUME) printf("resumed after step %lld\n", (long long)e->at.step);
-    if (e->kind == QKV_EVENT_VALIDATION) printf("step %lld: %s\n", (long long)e->at.step, e->score->words);
-    if (e->kind == QKV_EVENT_END) printf("%s after step %lld\n", e->reason, (long long)e->at.step);
+    if (e->kind == QKV_EVENT_RESUME) printf("resumed after step %lld\n", (long long)e->state->step);
+    if (e->kind == QKV_EVENT_VALIDATION) printf("step %lld: %s\n", (long long)e->state->step, e->score->summary);
+    if (e->kind == QKV_EVENT_END) printf("ended after step %lld\n", (long long)e->state->step);
 }
 
 int main(int argc, char **argv)
@@ -47,7 +47,7 @@ int main(int argc, char **argv)
         .clip_norm = 1
     };
     qkv_train_opts run = {
-        .folder = argv[1], .trainer = &how, .steps = atol(argv[4]), .validate = validate, .each = report, .data = valid
+        .folder = argv[1], .trainer = &how, .steps = atol(argv[4]), .validate = validate, .on_event = report, .data = valid
     };
     run.resume = qkv_train_check(&run) != QKV_OK; /* the folder holds a training */
     if (!status) status = qkv_train(m, train, &run, NULL);

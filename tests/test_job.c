@@ -59,7 +59,7 @@ static void note(void *data, const char *text)
 static void look_on(void *data, const qkv_train_event *e)
 {
     witness *w = data;
-    w->step = e->at.step;
+    w->step = e->state->step;
     if (e->kind == QKV_EVENT_BEGIN) w->epoch_steps = e->epoch_steps, w->last_step = e->last_step;
     if (e->kind == QKV_EVENT_BEGIN && w->training)
         assert_int_equal(qkv_training_summary(w->training, e->epoch_steps, e->last_step, &w->summary), QKV_OK);
@@ -97,7 +97,7 @@ static qkv_training *small_training(const char *job, const char *train, const ch
     return t;
 }
 
-static qkv_status run(qkv_training *t, witness *w, qkv_train_result *end)
+static qkv_status run(qkv_training *t, witness *w, qkv_training_end *end)
 {
     const qkv_training_watch watch = {
         .note = note, .each = look_on, .stop = stop_there, .sample = take_samples, .n_samples = 2, .data = w
@@ -322,13 +322,13 @@ static void minutes_plan_steps(void **state)
 {
     (void)state;
     witness w = { 0 };
-    qkv_train_result end;
+    qkv_training_end end;
     char steps[32], every[32], fit[32];
     qkv_training *t = small_training("translate", "pairs.tsv", "timed", "minutes", "0.03", NULL);
     assert_int_equal(run(t, &w, &end), QKV_OK);
     assert_string_equal(end.reason, "all steps planned for --minutes are done");
-    assert_int_equal(end.at.step, w.last_step);
-    snprintf(steps, sizeof steps, "%lld", (long long)end.at.step);
+    assert_int_equal(end.step, w.last_step);
+    snprintf(steps, sizeof steps, "%lld", (long long)end.step);
     snprintf(every, sizeof every, "%s", qkv_training_get(t, "valid-every"));
     snprintf(fit, sizeof fit, "%s", qkv_training_get(t, "fit"));
     qkv_training_free(t);
@@ -345,7 +345,7 @@ static void a_plan_of_less_than_an_epoch_is_told(void **state)
 {
     (void)state;
     witness w = { 0 };
-    qkv_train_result end;
+    qkv_training_end end;
     qkv_training *t = small_training("translate", "pairs.tsv", "short", "minutes", "0.0001", "max-tokens", "32", NULL);
     assert_int_equal(run(t, &w, &end), QKV_OK);
     qkv_training_free(t);
@@ -357,7 +357,7 @@ static void a_plan_is_kept_over_a_stop(void **state)
     (void)state;
     for (int64_t at = 1; at < 5; at += 3) {
         witness first = { .stop_at = at }, second = { 0 }, whole = { 0 };
-        qkv_train_result end;
+        qkv_training_end end;
         char cut[32], all[32], steps[32], every[32], fit[32];
         snprintf(cut, sizeof cut, "cut%lld", (long long)at);
         snprintf(all, sizeof all, "all%lld", (long long)at);
@@ -369,11 +369,11 @@ static void a_plan_is_kept_over_a_stop(void **state)
         t = small_training("translate", "pairs.tsv", cut, "resume", "yes", at > 1 ? "minutes" : NULL, "9", NULL);
         assert_int_equal(run(t, &second, &end), QKV_OK);
         assert_int_equal(second.last_step, first.last_step);
-        assert_int_equal(end.at.step, first.last_step);
+        assert_int_equal(end.step, first.last_step);
         snprintf(every, sizeof every, "%s", qkv_training_get(t, "valid-every"));
         snprintf(fit, sizeof fit, "%s", qkv_training_get(t, "fit"));
         qkv_training_free(t);
-        snprintf(steps, sizeof steps, "%lld", (long long)end.at.step);
+        snprintf(steps, sizeof steps, "%lld", (long long)end.step);
         t = small_training("translate", "pairs.tsv", all, "steps", steps, "valid-every", every, "fit", fit, NULL);
         assert_int_equal(run(t, &whole, &end), QKV_OK);
         qkv_training_free(t);
@@ -395,7 +395,7 @@ static bool exists(const char *name)
 static void a_stop_while_it_plans_leaves_nothing(void **state)
 {
     (void)state;
-    qkv_train_result end;
+    qkv_training_end end;
     const qkv_training_watch watch = { .stop = stop_at_once, .data = &end };
     qkv_training *t = small_training("mask", "pairs.tsv", "unplanned", "minutes", "5", NULL);
     assert_int_equal(qkv_training_run(t, &watch, &end), QKV_OK);
@@ -410,7 +410,7 @@ static void only_a_beginning_is_planned(void **state)
 {
     (void)state;
     witness w = { 0 };
-    qkv_train_result end;
+    qkv_training_end end;
     qkv_training *t = small_training("mask", "pairs.tsv", "clock", "paper", "yes", "schedule", "constant", "steps", "3", NULL);
     assert_int_equal(run(t, &w, NULL), QKV_OK);
     qkv_training_free(t);
@@ -418,7 +418,7 @@ static void only_a_beginning_is_planned(void **state)
                        "yes", NULL);
     assert_int_equal(run(t, &w, &end), QKV_OK);
     assert_string_equal(end.reason, "--minutes reached");
-    assert_true(end.at.step > 3 && !w.last_step);
+    assert_true(end.step > 3 && !w.last_step);
     qkv_training_free(t);
 }
 
@@ -501,7 +501,7 @@ static void resume_needs_the_folder_alone(void **state)
     (void)state;
     witness whole = { 0 }, first = { .stop_at = 3 }, second = { 0 };
     static const char *const more[] = { "beta2", "0.9", "no-source-eos", "yes", "pre-norm", "", "epochs", "1" };
-    qkv_train_result end;
+    qkv_training_end end;
     for (int i = 0; i < 2; i++) {
         qkv_training *t = small_training("translate", "pairs.tsv", i ? "alone" : "together", NULL);
         qkv_training_set(t, "valid", in_folder("valid.tsv"));
@@ -591,7 +591,7 @@ static void steps_replace_chosen_epochs(void **state)
 {
     (void)state;
     witness w = { .stop_at = 2 };
-    qkv_train_result end;
+    qkv_training_end end;
     qkv_training *t = small_training("mask", "valid.tsv", "longer", "schedule", "constant", NULL);
     assert_int_equal(run(t, &w, NULL), QKV_OK);
     char steps[32];

@@ -72,6 +72,7 @@ static struct {
     qkv_regression_score *regression;
     qkv_bleu_score *bleu;
     qkv_chrf_score *chrf;
+    qkv_train_result *training;
 } results; /* used again and again */
 
 static qkv_status each_piece(void *data, const char *a, size_t n) { return (void)data, (void)a, (void)n, QKV_OK; }
@@ -177,7 +178,9 @@ static qkv_status each_labelled(void *data, const qkv_labelled *x) { return (voi
 #define V_const_qkv_translations_P ZERO(qkv_translations)
 #define V_int64_t_P (int64_t[4]){ 0 }
 #define V_const_qkv_train_opts_P ZERO(qkv_train_opts)
-#define V_qkv_train_result_P ZERO(qkv_train_result)
+#define V_qkv_train_result_P_P &results.training
+#define V_qkv_training_end_P ZERO(qkv_training_end)
+#define V_qkv_end QKV_END_STEPS
 #define V_qkv_run_plan_P ZERO(qkv_run_plan)
 #define V_qkv_training_P it.training
 #define V_const_qkv_training_P it.training

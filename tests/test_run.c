@@ -47,6 +47,7 @@ static int forget_pairs(void **state)
 /* What a run told, and when it is to stop. */
 typedef struct witness {
     int64_t stop_at; /* 0: never */
+    int64_t saved;   /* step of the checkpoint */
     int64_t step, validations, steps_told, begun, resumed, last_steps, ends;
     double scores[STEPS + 1]; /* of each validation, in turn */
     int n_scores;
@@ -55,36 +56,38 @@ typedef struct witness {
 static void look_on(void *data, const qkv_train_event *e)
 {
     witness *w = data;
-    w->step = e->at.step;
+    w->step = e->state->step;
     switch (e->kind) {
     case QKV_EVENT_BEGIN: w->begun++; break;
-    case QKV_EVENT_RESUME: w->resumed = e->at.step; break;
+    case QKV_EVENT_RESUME: w->resumed = e->state->step; break;
     case QKV_EVENT_STEP: w->steps_told++; break;
     case QKV_EVENT_VALIDATION: assert_non_null(e->score); break;
     case QKV_EVENT_LAST_STEP: w->last_steps++; break;
-    case QKV_EVENT_END: w->ends++; assert_non_null(e->reason);
+    case QKV_EVENT_CHECKPOINT: w->saved = e->state->step; break;
+    case QKV_EVENT_END: w->ends++; assert_true(e->end <= QKV_END_CANCELLED);
     }
 }
 
-static const char *stop_there(void *data)
+static int stop_there(void *data)
 {
     const witness *w = data;
-    return w->stop_at && w->step >= w->stop_at ? "enough" : NULL;
+    return w->stop_at && w->step >= w->stop_at;
 }
 
-static qkv_status give_score(void *data, const qkv_model *m, qkv_run_score *out)
+static qkv_status give_score(void *data, const qkv_model *m, qkv_train_score *out)
 {
     witness *w = data;
     assert_non_null(m);
     if (w->n_scores) out->score = w->scores[w->validations % w->n_scores];
     w->validations++;
-    snprintf(out->words, sizeof out->words, "score %g", out->score);
+    snprintf(out->summary, sizeof out->summary, "score %g", out->score);
     snprintf(out->json, sizeof out->json, "\"score\": %g", out->score);
     return QKV_OK;
 }
 
 static qkv_trainer_opts how;  /* of the last options, */
-static qkv_schedule schedule; /* and its schedule */
+static qkv_schedule schedule; /* its schedule, */
+static qkv_hooks hooks;       /* and hooks */
 
 static qkv_train_opts options_of(const char *name, witness *w)
 {
@@ -92,23 +95,35 @@ static qkv_train_opts options_of(const char *name, witness *w)
     static const qkv_batch_opts batches = { .max_tokens = 60, .start = 1, .end = 2 };
     schedule = (qkv_schedule){ .kind = QKV_SCHEDULE_LINEAR, .lr = 1e-2, .warmup = 2, .steps = STEPS };
     how = (qkv_trainer_opts){ .optimizer = &adam, .schedule = &schedule, .batches = &batches, .seed = 5 };
+    hooks = (qkv_hooks){ .data = w, .cancel = stop_there };
     return (qkv_train_opts){ .folder = name ? in_folder(name) : NULL,
                              .job = "copy",
                              .trainer = &how,
                              .steps = STEPS,
-                             .valid_every = 4,
+                             .validate_every = 4,
                              .save_every = 3,
                              .log_every = 5,
-                             .each = look_on,
-                             .stop = stop_there,
+                             .on_event = look_on,
+                             .hooks = &hooks,
                              .data = w };
 }
 
-static qkv_status train(const qkv_train_opts *o, qkv_train_result *end)
+/* The result, as structs of the test's; what it was before an error is gone. */
+typedef struct ended {
+    qkv_train_result r;
+    qkv_train_state at;
+} ended;
+
+static qkv_status train(const qkv_train_opts *o, ended *end)
 {
     qkv_model *m = qkv_model_new(&small, 3);
     assert_non_null(m);
-    qkv_status status = qkv_train(m, pairs, o, end);
+    qkv_train_result *result = NULL;
+    qkv_status status = qkv_train(m, pairs, o, end ? &result : NULL);
+    if (end) *end = (ended){ 0 };
+    if (end && !status) end->r = *result, end->at = *result->state;
+    if (status && result) assert_null(result->state);
+    qkv_free(result);
     qkv_model_free(m);
     return status;
 }
@@ -212,11 +227,11 @@ static void stopped_anywhere_it_goes_on_to_the_same_files(void **state)
     (void)state;
     witness whole = { 0 };
     qkv_train_opts o = options_of("whole", &whole);
-    qkv_train_result end;
+    ended end;
     assert_int_equal(train(&o, &end), QKV_OK);
     assert_int_equal(end.at.step, STEPS);
-    assert_int_equal(end.saved_step, STEPS);
-    assert_string_equal(end.reason, "--steps reached");
+    assert_int_equal(end.r.saved_step, STEPS);
+    assert_int_equal(end.r.end, QKV_END_STEPS);
     assert_true(whole.begun == 1 && whole.steps_told == STEPS && whole.last_steps == 1 && whole.ends == 1);
     for (int64_t at = 1; at < STEPS; at++) {
         char name[32];
@@ -224,8 +239,8 @@ static void stopped_anywhere_it_goes_on_to_the_same_files(void **state)
         witness first = { .stop_at = at }, second = { 0 };
         o = options_of(name, &first);
         assert_int_equal(train(&o, &end), QKV_OK);
-        assert_int_equal(end.saved_step, at);
-        assert_string_equal(end.reason, "enough");
+        assert_int_equal(end.r.saved_step, at);
+        assert_int_equal(end.r.end, QKV_END_CANCELLED);
         o = options_of(name, &second);
         o.resume = 1;
         assert_int_equal(train(&o, &end), QKV_OK);
@@ -243,12 +258,12 @@ static void the_best_model_stays(void **state)
     (void)state;
     witness w = { .scores = { 1, 3, 2 }, .n_scores = 3 }, short_one = { .scores = { 1, 3 }, .n_scores = 2 };
     qkv_train_opts o = options_of("best", &w);
-    qkv_train_result end;
+    ended end;
     o.validate = give_score;
     o.keep = 1;
     assert_int_equal(train(&o, &end), QKV_OK);
-    assert_int_equal(end.best_step, 8);
-    assert_true(end.best == 3 && end.missed == 1);
+    assert_int_equal(end.r.best_step, 8);
+    assert_true(end.r.best == 3 && end.r.missed == 1);
     assert_int_equal(access(in_folder("best/step-12/model.safetensors"), F_OK), 0);
     assert_int_equal(access(in_folder("best/step-8"), F_OK), -1); /* only the last one is kept */
     o = options_of("eight", &short_one);
@@ -271,11 +286,11 @@ static void the_last_validation_is_told(void **state)
     (void)state;
     witness w = { .scores = { 1, 3 }, .n_scores = 2 };
     qkv_train_opts o = options_of("between", &w);
-    qkv_train_result end;
+    ended end;
     o.validate = give_score;
     o.steps = 6;
     assert_int_equal(train(&o, &end), QKV_OK);
-    assert_int_equal(end.best_step, 4);
+    assert_int_equal(end.r.best_step, 4);
     size_t n;
     char *record = contents("between", "training.json", &n);
     assert_non_null(strstr(record, "\"best_step\": 6"));
@@ -288,22 +303,22 @@ static void patience_and_epochs_end_it(void **state)
     (void)state;
     witness w = { .scores = { 3, 2, 1 }, .n_scores = 3 };
     qkv_train_opts o = options_of(NULL, &w);
-    qkv_train_result end;
+    ended end;
     int64_t epoch_steps, last;
     o.validate = give_score;
-    o.valid_every = 2;
+    o.validate_every = 2;
     o.patience = 2;
     assert_int_equal(train(&o, &end), QKV_OK);
     assert_int_equal(end.at.step, 6);
-    assert_string_equal(end.reason, "--patience: validation stopped improving");
+    assert_int_equal(end.r.end, QKV_END_PATIENCE);
     o.patience = 0;
     o.epochs = 1;
     assert_int_equal(qkv_train_steps(pairs, &o, &epoch_steps, &last), QKV_OK);
     assert_true(epoch_steps > 1 && epoch_steps < STEPS && last == epoch_steps);
     assert_int_equal(train(&o, &end), QKV_OK);
     assert_int_equal(end.at.step, epoch_steps);
-    assert_string_equal(end.reason, "--epochs reached");
-    assert_int_equal(end.saved_step, -1); /* without a folder nothing is written */
+    assert_int_equal(end.r.end, QKV_END_EPOCHS);
+    assert_int_equal(end.r.saved_step, -1); /* without a folder nothing is written */
 }
 
 /* How far it is, by the limit that is nearest. */
@@ -315,22 +330,22 @@ typedef struct progress_seen {
 static void look_at_progress(void *data, const qkv_train_event *e)
 {
     progress_seen *p = data;
-    double done = p->last_step ? (double)e->at.step / (double)p->last_step : 0;
+    double done = p->last_step ? (double)e->state->step / (double)p->last_step : 0;
     assert_int_equal(e->last_step, p->last_step);
     if (p->minutes > 0) { /* which never end here: hours are left */
         assert_true(e->done >= done && e->done < done + 0.01);
-        if (!p->last_step || !e->at.step) assert_true(e->seconds_left > 3600 && e->seconds_left <= 60 * p->minutes);
+        if (!p->last_step || !e->state->step) assert_true(e->seconds_left > 3600 && e->seconds_left <= 60 * p->minutes);
         else assert_true(e->seconds_left >= 0 && e->seconds_left < 3600);
     } else {
         assert_true(e->done == done);
-        if (e->at.step) assert_true(e->seconds_left >= 0);
+        if (e->state->step) assert_true(e->seconds_left >= 0);
         else assert_true(e->seconds_left < 0); /* nobody knows yet */
     }
-    if (e->at.step == p->last_step && p->last_step) assert_true(e->done == 1 && e->seconds_left == 0);
+    if (e->state->step == p->last_step && p->last_step) assert_true(e->done == 1 && e->seconds_left == 0);
     p->told++;
 }
 
-static const char *stop_after_five(void *data) { return ((progress_seen *)data)->told > 5 ? "enough" : NULL; }
+static int stop_after_five(void *data) { return ((progress_seen *)data)->told > 5; }
 
 static void progress_is_told(void **state)
 {
@@ -338,18 +353,19 @@ static void progress_is_told(void **state)
     for (int k = 0; k < 3; k++) { /* by steps, by steps and minutes, by minutes */
         progress_seen p = { .last_step = k < 2 ? STEPS : 0, .minutes = k ? 1000 : 0 };
         qkv_train_opts o = options_of(NULL, NULL);
-        qkv_train_result end;
-        o.data = &p, o.each = look_at_progress, o.stop = k == 2 ? stop_after_five : NULL, o.minutes = p.minutes;
+        ended end;
+        o.data = &p, o.on_event = look_at_progress,
+        hooks = (qkv_hooks){ .data = &p, .cancel = k == 2 ? stop_after_five : NULL }, o.minutes = p.minutes;
         if (k == 2) o.steps = 0;
         assert_int_equal(train(&o, &end), QKV_OK);
-        assert_string_equal(end.reason, k == 2 ? "enough" : "--steps reached");
+        assert_int_equal(end.r.end, k == 2 ? QKV_END_CANCELLED : QKV_END_STEPS);
         assert_true(p.told > 5);
     }
     qkv_train_opts o = options_of(NULL, &(witness){ 0 });
-    qkv_train_result end;
+    ended end;
     o.minutes = 1e-15; /* less than it takes to look at the clock twice */
     assert_int_equal(train(&o, &end), QKV_OK);
-    assert_string_equal(end.reason, "--minutes reached");
+    assert_int_equal(end.r.end, QKV_END_TIME);
     assert_int_equal(end.at.step, 0);
     int64_t epoch_steps, last;
     o.steps = 0, o.epochs = INT64_MAX;
@@ -407,7 +423,7 @@ static void models_are_kept(void **state)
     (void)state;
     witness w = { 0 };
     qkv_train_opts o = options_of("kept", &w);
-    o.validate = give_score, o.valid_every = 3, o.keep = 2;
+    o.validate = give_score, o.validate_every = 3, o.keep = 2;
     assert_int_equal(mkdir(in_folder("kept"), 0700), 0);
     assert_int_equal(mkdir(in_folder("kept/step-3"), 0700), 0);
     put_file("kept/step-3/notes.txt");
@@ -416,23 +432,23 @@ static void models_are_kept(void **state)
     assert_true(!is_there("kept/step-6") && is_there("kept/step-3/notes.txt") && !is_there("kept/step-3/config.json"));
     w = (witness){ 0 };
     o = options_of("none_kept", &w);
-    o.validate = give_score, o.valid_every = 3;
+    o.validate = give_score, o.validate_every = 3;
     assert_int_equal(train(&o, NULL), QKV_OK);
     assert_true(!is_there("none_kept/step-12") && is_there("none_kept/checkpoint.safetensors"));
     w = (witness){ 0 };
     o = options_of(NULL, &w); /* nowhere to keep them */
-    o.validate = give_score, o.valid_every = 3, o.keep = 2;
+    o.validate = give_score, o.validate_every = 3, o.keep = 2;
     assert_int_equal(train(&o, NULL), QKV_OK);
     assert_int_equal(w.validations, 4);
 }
 
 /* Of equal scores the lower loss is better, and an equal one is not. */
-static qkv_status equal_scores(void *data, const qkv_model *m, qkv_run_score *out)
+static qkv_status equal_scores(void *data, const qkv_model *m, qkv_train_score *out)
 {
     static const double losses[] = { 5, 5, 4, 4 };
     int *n = data;
     (void)m;
-    *out = (qkv_run_score){ .score = 1, .loss = losses[*n % 4] };
+    *out = (qkv_train_score){ .score = 1, .loss = losses[*n % 4] };
     ++*n;
     snprintf(out->json, sizeof out->json, "\"score\": 1");
     return QKV_OK;
@@ -443,20 +459,20 @@ static void losses_decide_between_equal_scores(void **state)
     (void)state;
     int n = 0;
     qkv_train_opts o = options_of("equal", NULL);
-    qkv_train_result end;
-    o.data = &n, o.each = NULL, o.stop = NULL, o.validate = equal_scores, o.valid_every = 3;
+    ended end;
+    o.data = &n, o.on_event = NULL, o.hooks = NULL, o.validate = equal_scores, o.validate_every = 3;
     assert_int_equal(train(&o, &end), QKV_OK);
-    assert_true(n == 4 && end.best_step == 9 && end.missed == 1 && end.best_loss == 4);
+    assert_true(n == 4 && end.r.best_step == 9 && end.r.missed == 1 && end.r.best_loss == 4);
     size_t size;
     char *log = contents("equal", "log.jsonl", &size), *record = contents("equal", "training.json", &size);
     assert_non_null(strstr(log, "{\"step\": 12, \"score\": 1, \"best\": false}\n"));
     assert_non_null(strstr(record, "\"best_step\": 9"));
-    assert_non_null(strstr(record, "\"stopped\": \"--steps reached\""));
+    assert_non_null(strstr(record, "\"stopped\": \"all steps are made\""));
     free(log);
     free(record);
 }
 
-static qkv_status fail_at_second(void *data, const qkv_model *m, qkv_run_score *out)
+static qkv_status fail_at_second(void *data, const qkv_model *m, qkv_train_score *out)
 {
     int *n = data;
     (void)m;
@@ -469,18 +485,18 @@ static void errors_end_it(void **state)
 {
     (void)state;
     witness w = { 0 };
-    qkv_train_result end;
+    ended end;
     qkv_train_opts o = options_of(NULL, &w);
     qkv_trainer_opts wild = *o.trainer;
     wild.schedule = &(qkv_schedule){ .kind = QKV_SCHEDULE_CONSTANT, .lr = 1e38 };
     o.trainer = &wild;
     assert_int_equal(train(&o, &end), QKV_NUMERIC);
-    assert_true(end.at.step == 0 && w.steps_told == 0 && w.ends == 0 && !end.reason);
+    assert_true(end.at.step == 0 && w.steps_told == 0 && w.ends == 0);
     int n = 0;
     o = options_of("failing", NULL);
-    o.data = &n, o.each = NULL, o.stop = NULL, o.validate = fail_at_second, o.valid_every = 3;
+    o.data = &n, o.on_event = NULL, o.hooks = NULL, o.validate = fail_at_second, o.validate_every = 3;
     assert_int_equal(train(&o, &end), QKV_FAILURE);
-    assert_true(n == 2 && end.at.step == 6 && end.saved_step == 3 && end.best_step == 3);
+    assert_int_equal(n, 2);
     put_file("failing/checkpoint.safetensors");
     n = 2;
     o.resume = 1;
@@ -498,8 +514,8 @@ static void folders_that_are_refused(void **state)
 {
     (void)state;
     witness w = { .stop_at = 3 };
-    qkv_run_setting dim = { .name = "dim", .value = "16" }, text = { .name = "train", .value = "a", .may_differ = 1 };
-    qkv_run_setting settings[] = { dim, text, { .name = "newer", .value = "x", .is_default = 1 } };
+    qkv_train_setting dim = { .name = "dim", .value = "16" }, text = { .name = "train", .value = "a", .may_differ = 1 };
+    qkv_train_setting settings[] = { dim, text, { .name = "newer", .value = "x", .is_default = 1 } };
     qkv_train_opts o = options_of("refused", &w);
     o.settings = settings;
     o.n_settings = 2;
@@ -549,7 +565,7 @@ static void options_that_do_not_fit(void **state)
     says(QKV_USAGE, train(&o, NULL), "no folder to resume");
     for (int i = 0; i < 5; i++) {
         o = good;
-        *(i == 0 ? &o.valid_every : i == 1 ? &o.save_every : i == 2 ? &o.keep : i == 3 ? &o.log_every : &o.patience) = -1;
+        *(i == 0 ? &o.validate_every : i == 1 ? &o.save_every : i == 2 ? &o.keep : i == 3 ? &o.log_every : &o.patience) = -1;
         says(QKV_USAGE, train(&o, NULL), "negative");
     }
     char *path = malloc(6000);
@@ -563,7 +579,7 @@ static void options_that_do_not_fit(void **state)
     assert_int_equal(w.steps_told, 0);
 }
 
-static qkv_status refuse(void *data, const qkv_model *m, qkv_run_score *out)
+static qkv_status refuse(void *data, const qkv_model *m, qkv_train_score *out)
 {
     (void)data, (void)m, (void)out;
     return QKV_IO;
@@ -574,12 +590,11 @@ static void errors_leave_the_checkpoint(void **state)
 {
     (void)state;
     witness w = { 0 };
-    qkv_train_result end;
+    ended end;
     qkv_train_opts o = options_of("failed", &w);
     o.validate = refuse;
     assert_int_equal(train(&o, &end), QKV_IO);
-    assert_int_equal(end.saved_step, 3);
-    assert_null(end.reason);
+    assert_int_equal(w.saved, 3);
     o.validate = NULL;
     o.resume = 1;
     assert_int_equal(train(&o, &end), QKV_OK);
@@ -591,7 +606,7 @@ static void settings_of_any_bytes(void **state)
 {
     (void)state;
     witness w = { .stop_at = 3 };
-    qkv_run_setting setting = { .name = "column", .value = "a\xff" };
+    qkv_train_setting setting = { .name = "column", .value = "a\xff" };
     qkv_train_opts o = options_of("bytes", &w);
     o.settings = &setting, o.n_settings = 1;
     assert_int_equal(train(&o, NULL), QKV_OK);
@@ -601,7 +616,7 @@ static void settings_of_any_bytes(void **state)
     says(QKV_USAGE, qkv_train_check(&o), "--column was \"a\xEF\xBF\xBD\" and is \"b\xEF\xBF\xBD\"");
     setting.value = NULL;
     says(QKV_USAGE, qkv_train_check(&o), "needs a name");
-    setting = (qkv_run_setting){ .name = "\xff", .value = "a" };
+    setting = (qkv_train_setting){ .name = "\xff", .value = "a" };
     says(QKV_USAGE, qkv_train_check(&o), "needs a name");
     setting.name = NULL;
     says(QKV_USAGE, qkv_train_check(&o), "needs a name");
@@ -612,7 +627,7 @@ static void settings_of_any_bytes(void **state)
     says(QKV_IO, qkv_train_check(&o), "it is a file");
 }
 
-static qkv_status score_alone(void *data, const qkv_model *m, qkv_run_score *out)
+static qkv_status score_alone(void *data, const qkv_model *m, qkv_train_score *out)
 {
     (void)m;
     out->score = *(double *)data;
@@ -626,7 +641,7 @@ static void scores_without_words(void **state)
     double score = 1;
     size_t n;
     qkv_train_opts o = options_of("wordless", NULL);
-    o.each = NULL, o.stop = NULL, o.validate = score_alone, o.data = &score;
+    o.on_event = NULL, o.hooks = NULL, o.validate = score_alone, o.data = &score;
     assert_int_equal(train(&o, NULL), QKV_OK);
     char *log = contents("wordless", "log.jsonl", &n);
     assert_non_null(strstr(log, "{\"step\": 4, \"best\": true}\n"));

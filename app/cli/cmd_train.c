@@ -205,36 +205,27 @@ static void draw_step(watching *w, const qkv_train_event *e)
     const char *unit = qkv_training_text_of(w->training)->unit;
     double busy = e->busy_seconds > 1e-9 ? e->busy_seconds : 1e-9;
     show_progress(&w->progress,
-                  &(progress_state){ .step = e->at.step,
+                  &(progress_state){ .step = e->state->step,
                                      .steps = e->last_step,
-                                     .epoch = (int64_t)e->at.epoch + 1,
+                                     .epoch = (int64_t)e->state->epoch + 1,
                                      .epochs = e->last_step ? (e->last_step + e->epoch_steps - 1) / e->epoch_steps : 0,
-                                     .loss = e->loss,
-                                     .lr = e->at.lr,
+                                     .loss = e->mean_loss,
+                                     .lr = e->state->lr,
                                      .tokens_per_second = (double)e->tokens / busy,
                                      .unit = strcmp(unit, "texts") ? N_("tokens") : unit,
-                                     .best = e->score ? e->score->words : NULL,
+                                     .best = e->score ? e->score->summary : NULL,
                                      .done = e->done,
                                      .seconds_left = e->seconds_left,
                                      .is_last = e->kind == QKV_EVENT_LAST_STEP });
-}
-
-/* A reason of the library, as the catalogue has it; any other is marked where it is given. */
-static const char *known_reason(const char *reason)
-{
-    static const char *const known[] = { N_("--epochs reached"), N_("--steps reached"), N_("--minutes reached"),
-                                         N_("--patience: validation stopped improving"), N_("another rank was to end") };
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (!strcmp(reason, known[i])) return known[i];
-    return reason;
 }
 
 static void tell_end(watching *w, const qkv_train_event *e)
 {
     char time[32];
     format_duration(time, seconds_now() - w->began);
-    say_line(&w->progress, "stopped after %lld updates and %s: %s", (long long)e->at.step, time, _(known_reason(e->reason)));
-    if (e->score) say_line(&w->progress, "best: %s", e->score->words);
+    say_line(&w->progress, "stopped after %lld updates and %s: %s", (long long)e->state->step, time,
+             _(qkv_training_reason(w->training, e->end)));
+    if (e->score) say_line(&w->progress, "best: %s", e->score->summary);
 }
 
 static void watch_event(void *data, const qkv_train_event *e)
@@ -246,8 +237,8 @@ static void watch_event(void *data, const qkv_train_event *e)
         if (tells_costs) print_plan(w, e);
         break;
     case QKV_EVENT_RESUME:
-        say_line(&w->progress, "resuming after step %lld", (long long)e->at.step);
-        if (e->last_step && e->at.step >= e->last_step)
+        say_line(&w->progress, "resuming after step %lld", (long long)e->state->step);
+        if (e->last_step && e->state->step >= e->last_step)
             say_line(&w->progress,
                      "no steps are left: --steps and --epochs train longer, and so does another training with --from");
         break;
@@ -260,9 +251,10 @@ static void watch_event(void *data, const qkv_train_event *e)
         if (!typed.dry_run) draw_step(w, e);
         break;
     case QKV_EVENT_VALIDATION:
-        say_line(&w->progress, "step %lld: %s%s", (long long)e->at.step, e->score->words,
+        say_line(&w->progress, "step %lld: %s%s", (long long)e->state->step, e->score->summary,
                  e->is_best ? _(", the best so far") : "");
         break;
+    case QKV_EVENT_CHECKPOINT: break;
     case QKV_EVENT_END:
         if (!typed.dry_run) tell_end(w, e);
         break;
@@ -295,7 +287,7 @@ static void show_samples(void *data, int64_t n, const char *const *sources, cons
 
 /* ---- the commands ---- */
 
-static qkv_status tell_failure(const qkv_train_result *end)
+static qkv_status tell_failure(const qkv_training_end *end)
 {
     qkv_status status = library_failed();
     if (end->saved_step >= 0 && speaks_for_ranks())
@@ -308,7 +300,7 @@ static qkv_status run_training(const char *job, const option *options)
 {
     qkv_training *t = qkv_training_new(job);
     watching w = { .training = t, .to = typed.dry_run ? stdout : stderr, .began = seconds_now() };
-    qkv_train_result end = { .saved_step = -1 };
+    qkv_training_end end = { .saved_step = -1 };
     qkv_status status = t ? QKV_OK : qkv_error_status();
     const char *every = typed.log_every ? typed.log_every : "100";
     for (const option *o = options; o->name && !status; o++) status = set_option(t, o);

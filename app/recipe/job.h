@@ -73,8 +73,8 @@ QKV_API qkv_status qkv_training_summary(qkv_training *t, int64_t epoch_steps, in
 typedef struct qkv_training_watch {
     size_t size;
     void (*note)(void *data, const char *text);         /* a sentence about the text or the options that is no error */
-    void (*each)(void *data, const qkv_train_event *e); /* as in qkv_train_opts, and so is the next */
-    const char *(*stop)(void *data);
+    void (*each)(void *data, const qkv_train_event *e); /* as on_event of qkv_train_opts */
+    const char *(*stop)(void *data);                    /* asked before each step: why to end now, or NULL to go on */
     /* Translations of the validation text, after a validation that was the best so far: n sources, references and what the
      * model makes of them, not more than n_samples and 16. They live during the call. */
     void (*sample)(void *data, int64_t n, const char *const *sources, const char *const *references,
@@ -90,7 +90,15 @@ typedef struct qkv_training_watch {
  * nothing to resume. A training may run again: what is not set is then chosen anew. Errors: those of qkv_train(); of the files
  * (IO, FORMAT), naming file and line; USAGE for options that do not go together, and with "resume" for a training of another
  * job; FORMAT for its record. */
-QKV_API qkv_status qkv_training_run(qkv_training *t, const qkv_training_watch *watch, qkv_train_result *out);
+typedef struct qkv_training_end {
+    int64_t step;
+    int64_t saved_step; /* of the checkpoint that is whole, after an error too; -1: none */
+    const char *reason; /* N_(); NULL on an error */
+} qkv_training_end;
+QKV_API qkv_status qkv_training_run(qkv_training *t, const qkv_training_watch *watch, qkv_training_end *out);
+
+/* Of an event of kind QKV_EVENT_END: the reason, N_(). */
+QKV_API const char *qkv_training_reason(const qkv_training *t, qkv_end end);
 
 #ifdef __cplusplus
 }

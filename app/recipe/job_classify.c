@@ -637,30 +637,31 @@ static qkv_status tally_texts(const qkv_training *t, const qkv_model *m, tally *
 }
 
 /* By accuracy; of several labels by micro F1; numbers by the loss. */
-static void tell_accuracy(const qkv_training *t, double loss, double accuracy, qkv_run_score *out)
+static void tell_accuracy(const qkv_training *t, double loss, double accuracy, qkv_train_score *out)
 {
     out->score = t->o.v.class_metric == BY_LOSS ? -loss : accuracy;
     out->loss = loss; /* decides between models of the same accuracy */
-    snprintf(out->words, sizeof out->words, qkv__translated("valid loss %.4f, accuracy %.2f%%"), loss, 100 * accuracy);
+    snprintf(out->summary, sizeof out->summary, qkv__translated("valid loss %.4f, accuracy %.2f%%"), loss, 100 * accuracy);
     snprintf(out->json, sizeof out->json, "\"valid_loss\": %.6f, \"accuracy\": %.6f", loss, accuracy);
 }
 
-static qkv_status tell_labels(const qkv_training *t, const tally *y, double loss, double exact, qkv_run_score *out)
+static qkv_status tell_labels(const qkv_training *t, const tally *y, double loss, double exact, qkv_train_score *out)
 {
     qkv_class_scores *s = NULL;
     qkv_status status = qkv_score_multilabel(y->said, y->is, y->hits, t->labels.n, &s);
     if (status) return qkv_free(s), status;
     out->score = t->o.v.class_metric == BY_LOSS ? -loss : s->micro_f1;
     out->loss = loss; /* at first nothing is said, and F1 is 0 */
-    snprintf(out->words, sizeof out->words, qkv__translated("valid loss %.4f, micro F1 %.2f%%, macro F1 %.2f%%, exact %.2f%%"),
-             loss, 100 * s->micro_f1, 100 * s->macro_f1, 100 * exact);
+    snprintf(out->summary, sizeof out->summary,
+             qkv__translated("valid loss %.4f, micro F1 %.2f%%, macro F1 %.2f%%, exact %.2f%%"), loss, 100 * s->micro_f1,
+             100 * s->macro_f1, 100 * exact);
     snprintf(out->json, sizeof out->json, "\"valid_loss\": %.6f, \"micro_f1\": %.6f, \"macro_f1\": %.6f, \"exact\": %.6f", loss,
              s->micro_f1, s->macro_f1, exact);
     qkv_free(s);
     return QKV_OK;
 }
 
-static qkv_status tell_numbers(const tally *y, double loss, qkv_run_score *out)
+static qkv_status tell_numbers(const tally *y, double loss, qkv_train_score *out)
 {
     qkv_regression_score *s = NULL;
     qkv_status status = qkv_score_regression(y->told, y->numbers, y->n, &s);
@@ -669,7 +670,7 @@ static qkv_status tell_numbers(const tally *y, double loss, qkv_run_score *out)
     out->score = -loss;
     qkv__correlation_text(s->pearson, 0, pearson);
     qkv__correlation_text(s->spearman, 0, spearman);
-    snprintf(out->words, sizeof out->words, qkv__translated("valid loss %.4f, RMSE %.4g, Pearson %s, Spearman %s"), loss,
+    snprintf(out->summary, sizeof out->summary, qkv__translated("valid loss %.4f, RMSE %.4g, Pearson %s, Spearman %s"), loss,
              s->rmse, pearson, spearman);
     qkv__correlation_text(s->pearson, 1, pearson);
     qkv__correlation_text(s->spearman, 1, spearman);
@@ -679,7 +680,7 @@ static qkv_status tell_numbers(const tally *y, double loss, qkv_run_score *out)
     return QKV_OK;
 }
 
-static qkv_status validate_classifier(qkv_training *t, const qkv_model *m, qkv_run_score *out)
+static qkv_status validate_classifier(qkv_training *t, const qkv_model *m, qkv_train_score *out)
 {
     double loss;
     int64_t texts = qkv_dataset_size(t->valid);

@@ -179,7 +179,7 @@ static qkv_status without_decoder(qkv_training *t, const qkv_model *from, qkv_co
 
 /* ---- validation ---- */
 
-static qkv_status validate_documents(qkv_training *t, const qkv_model *m, qkv_run_score *out)
+static qkv_status validate_documents(qkv_training *t, const qkv_model *m, qkv_train_score *out)
 {
     double loss;
     qkv_status status = qkv_evaluate(m, t->valid, &(qkv_evaluate_opts){ .loss = &t->loss, .batches = &t->valid_batches },
@@ -187,7 +187,7 @@ static qkv_status validate_documents(qkv_training *t, const qkv_model *m, qkv_ru
     if (status) return status;
     qkv__training_measured(t, loss, -1);
     out->score = -loss;
-    snprintf(out->words, sizeof out->words, "valid loss %.4f, perplexity %.2f", loss, exp(loss));
+    snprintf(out->summary, sizeof out->summary, "valid loss %.4f, perplexity %.2f", loss, exp(loss));
     snprintf(out->json, sizeof out->json, "\"valid_loss\": %.6f", loss);
     return QKV_OK;
 }

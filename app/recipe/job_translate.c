@@ -327,14 +327,14 @@ static qkv_status measure_bleu(const qkv_training *t, const qkv_model *m, double
                            (qkv_score_tokenizer)t->o.v.bleu_tokenizer, bleu);
 }
 
-static qkv_status validate_translator(qkv_training *t, const qkv_model *m, qkv_run_score *out)
+static qkv_status validate_translator(qkv_training *t, const qkv_model *m, qkv_train_score *out)
 {
     double loss, bleu;
     qkv_status status = qkv_evaluate(m, t->valid, &(qkv_evaluate_opts){ .batches = &t->valid_batches }, &loss);
     if (status) return status;
     qkv__training_measured(t, loss, -1);
     out->score = t->o.v.metric == BY_STEP ? (double)t->step : -loss;
-    snprintf(out->words, sizeof out->words, qkv__translated("valid loss %.4f"), loss);
+    snprintf(out->summary, sizeof out->summary, qkv__translated("valid loss %.4f"), loss);
     snprintf(out->json, sizeof out->json, "\"valid_loss\": %.6f", loss);
     /* A model that has learned nothing does not end its lines: what that takes says nothing about later. */
     if (t->o.v.metric != BY_BLEU || t->is_trial) return QKV_OK;
@@ -343,7 +343,7 @@ static qkv_status validate_translator(qkv_training *t, const qkv_model *m, qkv_r
     /* BLEU that reads the same is the same: 0.00 for long, while the loss falls. */
     out->score = round(100 * bleu) / 100;
     out->loss = loss;
-    snprintf(out->words, sizeof out->words, qkv__translated("valid loss %.4f, BLEU %.2f"), loss, bleu);
+    snprintf(out->summary, sizeof out->summary, qkv__translated("valid loss %.4f, BLEU %.2f"), loss, bleu);
     snprintf(out->json, sizeof out->json, "\"valid_loss\": %.6f, \"bleu\": %.4f", loss, bleu);
     return QKV_OK;
 }

@@ -47,10 +47,10 @@ qkv_status qkv__settings_of(const qkv_training *t, qkv__settings *out)
         char *value = qkv__copy_text(text.data);
         if (!value) status = qkv_error_status();
         else
-            out->all[out->n++] = (qkv_run_setting){ .name = qkv__options_name(i),
-                                                    .value = value,
-                                                    .is_default = t->o.origin[i] != QKV__SET,
-                                                    .may_differ = is_path(qkv__options_name(i)) };
+            out->all[out->n++] = (qkv_train_setting){ .name = qkv__options_name(i),
+                                                      .value = value,
+                                                      .is_default = t->o.origin[i] != QKV__SET,
+                                                      .may_differ = is_path(qkv__options_name(i)) };
     }
     qkv_buffer_free(&text);
     return status;

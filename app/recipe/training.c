@@ -286,7 +286,7 @@ typedef struct learning {
     qkv_optimizer_opts optimizer;
 } learning;
 
-static qkv_status validate_job(void *data, const qkv_model *m, qkv_run_score *out)
+static qkv_status validate_job(void *data, const qkv_model *m, qkv_train_score *out)
 {
     qkv_training *t = data;
     return t->job->validate(t, m, out);
@@ -295,18 +295,22 @@ static qkv_status validate_job(void *data, const qkv_model *m, qkv_run_score *ou
 static void tell_event(void *data, const qkv_train_event *e)
 {
     qkv_training *t = data;
-    t->step = e->at.step;
+    t->step = e->state->step;
+    if (e->kind == QKV_EVENT_CHECKPOINT || e->kind == QKV_EVENT_RESUME) t->saved_step = t->step;
     if (t->watch.each) t->watch.each(t->watch.data, e);
     if (e->kind == QKV_EVENT_VALIDATION && e->is_best && t->watch.sample && t->job->sample) t->job->sample(t);
 }
 
-static const char *ask_to_stop(void *data)
+static int ask_to_stop(void *data)
 {
     qkv_training *t = data;
-    return t->stopped = t->watch.stop ? t->watch.stop(t->watch.data) : NULL;
+    t->stopped = t->end_texts[QKV_END_CANCELLED] = t->watch.stop ? t->watch.stop(t->watch.data) : NULL;
+    return t->stopped != NULL;
 }
 
-bool qkv__training_stops(qkv_training *t) { return ask_to_stop(t) != NULL; }
+bool qkv__training_stops(qkv_training *t) { return ask_to_stop(t); }
+
+const char *qkv_training_reason(const qkv_training *t, qkv_end end) { return t ? t->end_texts[end] : NULL; }
 
 /* What every trainer of this training has, whatever its schedule. */
 static void set_trainer(qkv_training *t, learning *how, qkv_train_opts *o)
@@ -406,7 +410,7 @@ static qkv_status plan_run(qkv_training *t, learning *how, qkv_train_opts *o)
     o->epochs = is_timed && !QKV__IS_SET(&t->o, epochs) ? 0 : v->epochs;
     if (is_timed && t->planned_steps && (!o->steps || t->planned_steps < o->steps)) {
         o->steps = t->planned_steps;
-        o->steps_reason = QKV__N("all steps planned for --minutes are done");
+        t->end_texts[QKV_END_STEPS] = QKV__N("all steps planned for --minutes are done");
         o->minutes = v->minutes > 0 ? fmax(overtime(t), 0.01) : 0;
     }
     if (is_timed && !t->planned_steps) o->minutes = (double)v->minutes; /* it was begun without a plan: more by the clock */
@@ -414,25 +418,27 @@ static qkv_status plan_run(qkv_training *t, learning *how, qkv_train_opts *o)
     set_trainer(t, how, o);
     if ((status = qkv_train_steps(t->pairs, o, &epoch_steps, &last_step))) return status;
     choose_valid_every(t, epoch_steps, last_step);
-    o->valid_every = v->valid_every;
+    o->validate_every = v->valid_every;
     status = qkv__training_how(t, last_step, &how->trainer, &how->schedule);
     set_trainer(t, how, o);
     return status;
 }
 
 /* Half a plan is none: nothing is begun. */
-static qkv_status tell_no_plan(const qkv_training *t, qkv_train_result *out)
+static qkv_status tell_no_plan(const qkv_training *t, qkv_training_end *out)
 {
     qkv__training_note(t, "stopped before the first step, while the speed was measured: nothing is written");
     out->reason = t->stopped;
     return QKV_OK;
 }
 
-static qkv_status run_training(qkv_training *t, qkv_train_result *out)
+static qkv_status run_training(qkv_training *t, qkv_training_end *out)
 {
     const qkv__training_values *v = &t->o.v;
     learning how;
     qkv__settings settings = { 0 };
+    qkv_train_result *result = NULL;
+    const qkv_hooks hooks = { .size = sizeof hooks, .data = t, .cancel = ask_to_stop };
     qkv_train_opts o = { .size = sizeof o,
                          .folder = v->dry_run ? NULL : v->out,
                          .resume = v->resume && !v->dry_run,
@@ -442,24 +448,28 @@ static qkv_status run_training(qkv_training *t, qkv_train_result *out)
                          .keep = v->keep,
                          .log_every = v->log_every,
                          .validate = qkv_dataset_size(t->valid) && !v->dry_run ? validate_job : NULL,
-                         .each = tell_event,
-                         .stop = ask_to_stop,
+                         .on_event = tell_event,
+                         .hooks = &hooks,
+                         .end_texts = t->end_texts,
                          .save = t->job->save,
                          .data = t };
     qkv_status status = plan_run(t, &how, &o);
     if (!status && t->stopped) return tell_no_plan(t, out);
+    const bool is_planned = t->planned_steps && o.steps == t->planned_steps;
     if (!status) status = qkv__settings_of(t, &settings);
     o.settings = settings.all;
     o.n_settings = settings.n;
     qkv__json_writer about = { 0 };
     if (!status) status = qkv__training_about(t, &about);
     o.about = about.text;
-    if (!status) status = qkv_train(t->model, t->pairs, &o, out);
-    if (!status && o.steps_reason && o.minutes > 0 && !strcmp(out->reason, "--minutes reached"))
+    if (!status) status = qkv_train(t->model, t->pairs, &o, &result);
+    if (!status) out->step = result->state->step, out->reason = t->end_texts[result->end];
+    if (!status && is_planned && o.minutes > 0 && result->end == QKV_END_TIME)
         qkv__training_note(
             t,
             "the machine became slower than --minutes measured: %lld of %lld planned steps are made; --resume makes the others",
-            (long long)out->at.step, (long long)t->planned_steps);
+            (long long)out->step, (long long)t->planned_steps);
+    qkv_free(result);
     qkv__json_writer_free(&about);
     qkv__settings_free(&settings);
     return status;
@@ -513,7 +523,7 @@ static qkv_status agree_on_course(const qkv_training *t)
     return qkv_dist_size() == 1 ? QKV_OK : qkv__dist_agree(course, sizeof course, "the options");
 }
 
-static qkv_status run_from_files(qkv_training *t, qkv_train_result *out)
+static qkv_status run_from_files(qkv_training *t, qkv_training_end *out)
 {
     bool goes_on = t->o.v.resume && t->o.v.out;
     qkv_status status = goes_on ? qkv_train_check(&(qkv_train_opts){ .folder = t->o.v.out, .resume = 1 }) : QKV_OK;
@@ -528,7 +538,7 @@ static qkv_status run_from_files(qkv_training *t, qkv_train_result *out)
     if (!status) status = qkv__training_start(t);
     if (!status) status = read_training_text(t);
     if (!status) status = run_training(t, out);
-    if (!status && !t->o.v.dry_run && !qkv_dist_rank() && out->saved_step >= 0) status = qkv__write_examples(t);
+    if (!status && !t->o.v.dry_run && !qkv_dist_rank() && t->saved_step >= 0) status = qkv__write_examples(t);
     if (!status && t->job->finish && !t->stopped && !t->o.v.dry_run && !qkv_dist_rank()) status = t->job->finish(t);
     if (!status && !t->stopped && !t->o.v.dry_run) status = qkv__training_warn_of_chance(t);
     /* A folder that this run made and left empty would look like a broken model. */
@@ -536,12 +546,12 @@ static qkv_status run_from_files(qkv_training *t, qkv_train_result *out)
     return status;
 }
 
-qkv_status qkv_training_run(qkv_training *t, const qkv_training_watch *watch, qkv_train_result *out)
+qkv_status qkv_training_run(qkv_training *t, const qkv_training_watch *watch, qkv_training_end *out)
 {
-    qkv_train_result own;
+    qkv_training_end own;
     if (!t) return qkv__fail(QKV_USAGE, "training: there is none to run");
     if (!out) out = &own;
-    *out = (qkv_train_result){ .saved_step = -1 };
+    *out = (qkv_training_end){ .saved_step = -1 };
     if (t->failed) return qkv__fail_again(t->failed, t->sentence.data ? t->sentence.data : "");
     qkv_status status = QKV__READ_OPTIONS(&t->watch, data, watch, "training");
     if (status) return status;
@@ -554,5 +564,15 @@ qkv_status qkv_training_run(qkv_training *t, const qkv_training_watch *watch, qk
     t->began = qkv__seconds();
     t->made_folder = false;
     t->stopped = NULL;
-    return run_from_files(t, out);
+    t->saved_step = -1;
+    static const char *const texts[] = { QKV__N("--steps reached"),
+                                         QKV__N("--epochs reached"),
+                                         QKV__N("--minutes reached"),
+                                         QKV__N("--patience: validation stopped improving"),
+                                         NULL,
+                                         QKV__N("another rank was to end") };
+    memcpy(t->end_texts, texts, sizeof texts);
+    status = run_from_files(t, out);
+    out->saved_step = t->saved_step;
+    return status;
 }

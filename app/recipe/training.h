@@ -48,7 +48,7 @@ typedef struct qkv__job {
      * NULL: none. */
     qkv_status (*adjust)(qkv_training *t, const qkv_model *from, qkv_config *o);
     qkv_status (*read)(qkv_training *t); /* the text as ids, and what is measured */
-    qkv_status (*validate)(qkv_training *t, const qkv_model *m, qkv_run_score *out);
+    qkv_status (*validate)(qkv_training *t, const qkv_model *m, qkv_train_score *out);
     void (*sample)(const qkv_training *t); /* shows what the model makes of a few texts; NULL: nothing */
     qkv_status (*finish)(qkv_training *t); /* after the last step; NULL: nothing */
     qkv_status (*save)(void *t, qkv_model *m, const char *folder); /* as in qkv_train_opts */
@@ -66,6 +66,7 @@ struct qkv_training {
     qkv_buffer sentence, told;
     double began;        /* seconds */
     const char *stopped; /* why the caller wants it to stop; NULL: it goes on */
+    const char *end_texts[QKV_END_RANK + 1];
     bool made_folder, is_trial;
     bool has_too_few; /* texts, to hold some back */
 
@@ -95,7 +96,7 @@ struct qkv_training {
     int64_t planned_validations;                /* the same; 0: not planned, or one every --valid-every steps */
     int64_t n_measured;                         /* validations of this run, and the best of them */
     double best_loss, best_accuracy, best_bleu; /* accuracy: of one label a text; below 0: not measured */
-    int64_t step;                               /* that the run is at */
+    int64_t step, saved_step;                   /* that the run is at; of the checkpoint that is whole, -1: none */
 };
 
 /* Whether the caller wants it to stop. */
@@ -142,7 +143,7 @@ qkv_status qkv__training_warn_of_chance(const qkv_training *t);
 
 /* ---- record.c: what a training was asked for ---- */
 typedef struct qkv__settings {
-    qkv_run_setting *all;
+    qkv_train_setting *all;
     size_t bytes;
     int64_t n;
 } qkv__settings;

@@ -1,7 +1,7 @@
 /* qkv/train.h: optimizers, learning-rate schedules, and training a model on examples.
  *
  * Threads: an optimizer or a trainer is for one thread at a time, and so is the model that it changes; several may train models
- * of their own at once. Functions of the caller (validate, each, stop) are called on the thread of the call. */
+ * of their own at once. Functions of the caller (validate, on_event, hooks) are called on the thread of the call. */
 #ifndef QKV_TRAIN_H
 #define QKV_TRAIN_H
 
@@ -219,41 +219,51 @@ QKV_API qkv_status qkv_evaluate(const qkv_model *m, const qkv_dataset *d, const 
 
 /* How good a model is: the higher score is better, and of equal scores the one with the lower loss. Neither may be NaN, which
  * ends the run with NUMERIC. */
-typedef struct qkv_run_score {
+typedef struct qkv_train_score {
     double score, loss; /* loss: 0 where it does not decide */
-    char words[128];    /* what was measured, for people: "valid loss 2.345" */
+    char summary[128];  /* what was measured, for people: "valid loss 2.345" */
     char json[128];     /* the same as members of a JSON object, for log.jsonl: "\"valid_loss\": 2.345"; "": none */
-} qkv_run_score;
+} qkv_train_score;
 
 /* What a training was asked for: options as a command spells them, without dashes. A resumed one must be asked for the same.
  * Bytes of a value that are not UTF-8 are written down and compared as U+FFFD. */
-typedef struct qkv_run_setting {
+typedef struct qkv_train_setting {
     const char *name, *value;
     int is_default; /* 1: nobody asked for it, so a record without it, of an older training, fits */
     int may_differ; /* 1: written down only, as the path of a text is, whose content the checkpoint knows */
-} qkv_run_setting;
+} qkv_train_setting;
 
-typedef enum qkv_run_event_kind {
+typedef enum qkv_event_kind {
     QKV_EVENT_BEGIN,      /* nothing has been trained or resumed yet */
-    QKV_EVENT_RESUME,     /* going on after step at.step */
+    QKV_EVENT_RESUME,     /* going on after state->step, whose checkpoint was read */
     QKV_EVENT_STEP,       /* after every update; with several ranks the weights are whole at VALIDATION and END */
     QKV_EVENT_VALIDATION, /* score was measured */
+    QKV_EVENT_CHECKPOINT, /* the checkpoint of state->step is whole */
     QKV_EVENT_LAST_STEP,  /* as STEP: the last one is repeated once the run is to end */
-    QKV_EVENT_END         /* all is saved; reason says why it ended */
-} qkv_run_event_kind;
+    QKV_EVENT_END         /* all is saved; end says why it ended */
+} qkv_event_kind;
+
+typedef enum qkv_end {
+    QKV_END_STEPS,     /* opts->steps are made */
+    QKV_END_EPOCHS,    /* or opts->epochs */
+    QKV_END_TIME,      /* opts->minutes are over */
+    QKV_END_PATIENCE,  /* too many validations without a better one */
+    QKV_END_CANCELLED, /* hooks->cancel */
+    QKV_END_RANK       /* another rank was to end */
+} qkv_end;
 
 /* Where a run is. Pointers live during the call. */
 typedef struct qkv_train_event {
-    qkv_run_event_kind kind;
-    qkv_train_state at;
+    qkv_event_kind kind;
+    qkv_end end; /* of END */
+    const qkv_train_state *state;
     int64_t epoch_steps, last_step; /* updates in an epoch; in all, 0: no limit */
     int64_t first_step, tokens;     /* where this run began; what it has counted since */
-    double loss;                    /* mean since the last line of the log */
+    double mean_loss;               /* since the last line of the log */
     double seconds, busy_seconds;   /* of this run; without validation */
     double done, seconds_left;      /* share of the way by the nearest limit, 0 to 1; negative: not known yet */
-    const qkv_run_score *score;     /* of VALIDATION; else the best of this run so far, NULL: none */
+    const qkv_train_score *score;   /* of VALIDATION; else the best of this run so far, NULL: none */
     int is_best;
-    const char *reason; /* of END */
 } qkv_train_event;
 
 typedef struct qkv_train_opts {
@@ -261,45 +271,45 @@ typedef struct qkv_train_opts {
     const char *folder; /* made if it is not there; NULL: nothing is written */
     int resume;         /* 1: goes on from the folder's checkpoint; from the start where there is none yet */
     const char *job;    /* what is trained, a word for training.json; NULL: none */
-    const qkv_run_setting *settings;
+    const qkv_train_setting *settings;
     int64_t n_settings;
     const char *about;               /* more of training.json, a JSON object as text; NULL: none */
     const qkv_trainer_opts *trainer; /* NULL: all zero */
     int64_t steps, epochs;           /* limits, 0: none; the nearest counts */
     double minutes;                  /* of this run: by the clock, so that the bytes depend on the machine */
     int64_t patience;                /* ends after so many validations without a better one; 0: never */
-    int64_t valid_every;             /* steps; 0: once an epoch */
+    int64_t validate_every;          /* steps; 0: once an epoch */
     int64_t save_every;              /* steps between checkpoints; 0: with each validation only */
     int64_t keep;                    /* models of the last validations that are kept too, in folder/step-N */
     int64_t log_every;               /* steps between lines of the log; 0 means 100 */
     /* Measures the model; NULL: the last model is the best. */
-    qkv_status (*validate)(void *data, const qkv_model *m, qkv_run_score *out);
-    void (*each)(void *data, const qkv_train_event *e); /* NULL: nobody looks on */
-    const char *(*stop)(
-        void *data);          /* asked before each step: why to end now, or NULL to go on. The run then ends as it would be
-                                        found by the next one, without a last validation */
-    void *data;               /* for the three */
-    const char *steps_reason; /* why it ends when `steps` are made; NULL: "--steps reached" */
+    qkv_status (*validate)(void *data, const qkv_model *m, qkv_train_score *out);
+    void (*on_event)(void *data, const qkv_train_event *e);
     /* Writes a model that is to be used; m is the same afterwards. NULL: qkv_model_save(). */
     qkv_status (*save)(void *data, qkv_model *m, const char *folder);
+    void *data; /* first argument of the three */
+    /* cancel is asked before each step. The run then ends with OK and QKV_END_CANCELLED, as it would be found by the next one,
+     * without a last validation. */
+    const qkv_hooks *hooks;
+    const char *const
+        *end_texts; /* for each qkv_end what "stopped" of training.json says, read at the end; NULL: the library's */
 } qkv_train_opts;
 
 /* How it ended. */
 typedef struct qkv_train_result {
-    qkv_train_state at;
+    const qkv_train_state *state;
+    qkv_end end;
     int64_t saved_step;     /* of the checkpoint that is whole; -1: none */
     double best, best_loss; /* score and loss of the best validation so far, where there was one */
     int64_t best_step;      /* of it; 0: none */
     int64_t missed;         /* validations since */
-    const char *reason;     /* why it ended; NULL on error */
-    void *reserved[4];
 } qkv_train_result;
 
-/* Trains m on the pairs until a limit, stop or an error; m is then the last model, and the folder has the best. Errors: those
- * of qkv_train_check(), qkv_trainer_new(), _step(), _save() and _resume(), qkv_model_save() and of validate, which sets its own;
+/* Trains m on d until a limit, a cancel or an error; m is then the last model, and the folder has the best. Errors: those of
+ * qkv_train_check(), qkv_trainer_new(), _step(), _save() and _load(), qkv_model_save() and of validate, which sets its own;
  * USAGE for a folder that another run is training in, and for a schedule that was made for another number of steps; IO. out
- * may be NULL. */
-QKV_API qkv_status qkv_train(qkv_model *m, const qkv_dataset *pairs, const qkv_train_opts *opts, qkv_train_result *out);
+ * may be NULL; after an error the events have told which checkpoint is whole. */
+QKV_API qkv_status qkv_train(qkv_model *m, const qkv_dataset *d, const qkv_train_opts *opts, qkv_train_result **out);
 
 #ifdef __cplusplus
 }

@@ -46,7 +46,7 @@ static qkv_status time_updates(const qkv_train_opts *o, qkv_trainer *t, qkv_run_
     qkv_status status = qkv__trainer_step_ahead(t, &at);
     double began = qkv__seconds(), passed = 0;
     for (int n = 0; !status && n < MOST_UPDATES && (n < FEWEST_UPDATES || passed < enough); n++) {
-        *is_stopped = o->stop && o->stop(o->data);
+        *is_stopped = o->hooks && o->hooks->cancel && o->hooks->cancel(o->hooks->data);
         status = qkv__dist_copy(is_stopped, sizeof *is_stopped);
         if (status || *is_stopped) return status;
         each[n] = -passed;
@@ -64,7 +64,7 @@ static qkv_status time_validation(const qkv_train_opts *o, const qkv_model *m, q
 {
     qkv_status status = QKV_OK;
     for (int i = 0; o->validate && i < 2 && !status; i++) {
-        qkv_run_score score = { 0 };
+        qkv_train_score score = { 0 };
         double began = qkv__seconds(), passed;
         status = o->validate(o->data, m, &score);
         passed = qkv__seconds() - began;
@@ -136,7 +136,7 @@ qkv_status qkv_train_plan(qkv_model *m, const qkv_dataset *pairs, const qkv_trai
     int64_t none;
     bool is_stopped = false;
     if (!m || !pairs || !opts || !out) return qkv__fail(QKV_USAGE, "training: a model, pairs, options and a place are needed");
-    qkv_status status = QKV__READ_OPTIONS(&o, data, opts, "training");
+    qkv_status status = QKV__READ_OPTIONS(&o, end_texts, opts, "training");
     if (status) return status;
     if (!(o.minutes > 0) || !(reserve >= 0)) return qkv__fail(QKV_USAGE, "training: a plan needs minutes above 0");
     double began = qkv__seconds();
@@ -146,7 +146,7 @@ qkv_status qkv_train_plan(qkv_model *m, const qkv_dataset *pairs, const qkv_trai
     double all = 60 * o.minutes, left = all * QKV__PLANNED_SHARE - reserve - (qkv__seconds() - began);
     if (!is_stopped)
         plan.steps = qkv__plan_steps(left, all * QKV__MEASURED_SHARE, plan.step_seconds, plan.validation_seconds,
-                                     plan.epoch_steps, o.valid_every)
+                                     plan.epoch_steps, o.validate_every)
                          .steps;
     *out = plan;
     return qkv__dist_copy(out, sizeof *out);

@@ -9,6 +9,7 @@
 #include "../base/file.h"
 #include "../base/memory.h"
 #include "../base/options.h"
+#include "../base/result.h"
 #include "../base/size.h"
 #include "../dist/dist.h"
 
@@ -32,10 +33,10 @@ typedef struct run {
     double logged_seconds;  /* of the runs before this one */
     int64_t saved_step;     /* of the checkpoint; -1: none */
     int64_t measured_step;  /* of the last validation */
-    qkv_run_score best;     /* of this run */
+    qkv_train_score best;   /* of this run */
     int64_t best_step; /* of the model in the folder, where the last validation, which is not counted, found it; 0: counted */
-    bool has_best, was_stopped;
-    const char *reason; /* to end; NULL: go on */
+    bool has_best, ends, is_cancelled; /* is_cancelled: on the first rank that ends */
+    qkv_end end;                       /* why, where it ends */
 } run;
 
 static double larger(double a, double b) { return a > b ? a : b; }
@@ -59,30 +60,30 @@ static double seconds_left(const run *r, double elapsed)
     return by_steps < 0 || (by_minutes >= 0 && by_minutes < by_steps) ? by_minutes : by_steps;
 }
 
-static qkv_train_event event_of(const run *r, qkv_run_event_kind kind)
+static qkv_train_event event_of(const run *r, qkv_event_kind kind)
 {
     double elapsed = r->began > 0 ? qkv__seconds() - r->began : 0;
     return (qkv_train_event){ .kind = kind,
-                              .at = r->at,
+                              .end = r->end,
+                              .state = &r->at,
                               .epoch_steps = r->epoch_steps,
                               .last_step = r->last_step,
                               .first_step = r->first_step,
                               .tokens = r->tokens,
-                              .loss = r->loss->sum / larger((double)r->loss->tokens, 1),
+                              .mean_loss = r->loss->sum / larger((double)r->loss->tokens, 1),
                               .seconds = elapsed,
                               .busy_seconds = elapsed - r->paused,
                               .done = share_done(r, elapsed),
                               .seconds_left = seconds_left(r, elapsed),
-                              .score = r->has_best ? &r->best : NULL,
-                              .reason = r->reason };
+                              .score = r->has_best ? &r->best : NULL };
 }
 
 static void tell(const run *r, const qkv_train_event *e)
 {
-    if (r->o->each) r->o->each(r->o->data, e);
+    if (r->o->on_event) r->o->on_event(r->o->data, e);
 }
 
-static qkv_status report(run *r, qkv_run_event_kind kind)
+static qkv_status report(run *r, qkv_event_kind kind)
 {
     qkv_train_event e = event_of(r, kind);
     int64_t every = r->o->log_every ? r->o->log_every : 100;
@@ -92,7 +93,7 @@ static qkv_status report(run *r, qkv_run_event_kind kind)
     return qkv__run_log(r->o, r->log,
                         "{\"step\": %lld, \"epoch\": %lld, \"loss\": %.6f, \"lr\": %.6e, \"norm\": %.6f, "
                         "\"tokens_per_second\": %.0f, \"seconds\": %.3f}\n",
-                        (long long)r->at.step, (long long)r->at.epoch + 1, e.loss, r->at.lr, r->at.grad_norm,
+                        (long long)r->at.step, (long long)r->at.epoch + 1, e.mean_loss, r->at.lr, r->at.grad_norm,
                         (double)r->tokens / larger(e.busy_seconds, 1e-9), r->logged_seconds + e.seconds);
 }
 
@@ -103,15 +104,18 @@ static int64_t planned_steps(const qkv_train_opts *o) { return o->trainer->sched
 
 static qkv_status record(const run *r)
 {
+    static const char *const texts[] = { "all steps are made",   "all epochs are made", "the time is over",
+                                         "no better validation", "cancelled",           "another rank was to end" };
     qkv__best_so_far best = *qkv__trainer_best_so_far(r->trainer);
     if (r->best_step) best.best = r->best.score, best.best_step = r->best_step;
-    return qkv__run_record(r->o, &(qkv__run_state){ .model = r->model,
-                                                    .pairs = qkv_dataset_size(r->pairs),
-                                                    .step = r->at.step,
-                                                    .epochs_begun = (int64_t)r->at.epoch + 1,
-                                                    .planned = planned_steps(r->o),
-                                                    .best = &best,
-                                                    .reason = r->reason });
+    return qkv__run_record(r->o,
+                           &(qkv__run_state){ .model = r->model,
+                                              .pairs = qkv_dataset_size(r->pairs),
+                                              .step = r->at.step,
+                                              .epochs_begun = (int64_t)r->at.epoch + 1,
+                                              .planned = planned_steps(r->o),
+                                              .best = &best,
+                                              .reason = r->ends ? (r->o->end_texts ? r->o->end_texts : texts)[r->end] : NULL });
 }
 
 static qkv_status save_checkpoint(run *r)
@@ -119,8 +123,11 @@ static qkv_status save_checkpoint(run *r)
     bool has_part = r->o->folder || (r->checkpoint && qkv__trainer_is_sharded(r->trainer));
     if (!has_part || r->saved_step == r->at.step) return QKV_OK;
     qkv_status status = qkv_trainer_save(r->trainer, r->checkpoint);
-    if (!status) r->saved_step = r->at.step;
-    return status;
+    if (status) return status;
+    r->saved_step = r->at.step;
+    qkv_train_event e = event_of(r, QKV_EVENT_CHECKPOINT);
+    tell(r, &e);
+    return QKV_OK;
 }
 
 static qkv_status save_model_to(const run *r, const char *folder)
@@ -143,18 +150,18 @@ static qkv_status keep_model(const run *r)
 
 /* ---- validation ---- */
 
-static bool is_better(const qkv_run_score *a, const qkv__best_so_far *than)
+static bool is_better(const qkv_train_score *a, const qkv__best_so_far *than)
 {
     return !than->best_step || a->score > than->best || (a->score == than->best && a->loss < than->best_loss);
 }
 
-static void count_validation(qkv__best_so_far *so_far, const qkv_run_score *score, int64_t step, bool best)
+static void count_validation(qkv__best_so_far *so_far, const qkv_train_score *score, int64_t step, bool best)
 {
     so_far->missed = best ? 0 : so_far->missed + 1;
     if (best) so_far->best = score->score, so_far->best_loss = score->loss, so_far->best_step = step;
 }
 
-static qkv_status tell_score(run *r, const qkv_run_score *score, bool best)
+static qkv_status tell_score(run *r, const qkv_train_score *score, bool best)
 {
     qkv_train_event e = event_of(r, QKV_EVENT_VALIDATION);
     e.score = score;
@@ -169,7 +176,7 @@ static qkv_status tell_score(run *r, const qkv_run_score *score, bool best)
 static qkv_status validate_model(run *r, bool counts)
 {
     double before = qkv__seconds();
-    qkv_run_score score = { 0 };
+    qkv_train_score score = { 0 };
     qkv__best_so_far *so_far = qkv__trainer_best_so_far(r->trainer);
     qkv_status status = r->o->validate ? r->o->validate(r->o->data, r->model, &score) : QKV_OK;
     /* Nothing would ever be better than it. */
@@ -191,40 +198,39 @@ static qkv_status validate_model(run *r, bool counts)
 
 /* ---- the loop ---- */
 
-static const char *why_end(run *r)
+static bool ends(const run *r, qkv_end *why)
 {
     const qkv_train_opts *o = r->o;
-    const char *stopped = o->stop ? o->stop(o->data) : NULL;
-    r->was_stopped = stopped != NULL;
-    if (stopped) return stopped;
-    if (r->last_step && r->at.step >= r->last_step)
-        return !o->steps || r->last_step != o->steps ? "--epochs reached"
-               : o->steps_reason                     ? o->steps_reason
-                                                     : "--steps reached";
-    if (o->minutes > 0 && qkv__seconds() - r->began >= 60 * o->minutes) return "--minutes reached";
-    if (o->patience && o->validate && qkv__trainer_best_so_far(r->trainer)->missed >= o->patience)
-        return "--patience: validation stopped improving";
-    return NULL;
+    bool is_last = r->last_step && r->at.step >= r->last_step;
+    if (o->hooks && o->hooks->cancel && o->hooks->cancel(o->hooks->data)) *why = QKV_END_CANCELLED;
+    else if (is_last) *why = o->steps && r->last_step == o->steps ? QKV_END_STEPS : QKV_END_EPOCHS;
+    else if (o->minutes > 0 && qkv__seconds() - r->began >= 60 * o->minutes) *why = QKV_END_TIME;
+    else if (o->patience && o->validate && qkv__trainer_best_so_far(r->trainer)->missed >= o->patience) *why = QKV_END_PATIENCE;
+    else return false;
+    return true;
 }
 
-typedef struct wish {
-    bool ends, was_stopped;
-} wish;
+typedef struct vote {
+    bool ends;
+    qkv_end why;
+} vote;
 
 /* Ranks end together, as the first one that is to end does: each has its own clock and its own signals. */
 static qkv_status agree_on_end(run *r)
 {
-    r->reason = why_end(r);
+    r->ends = ends(r, &r->end);
+    r->is_cancelled = r->ends && r->end == QKV_END_CANCELLED;
     int ranks = qkv_dist_size();
     if (ranks == 1) return QKV_OK;
-    const wish own = { r->reason != NULL, r->was_stopped };
-    wish *all = qkv__alloc(sizeof own * (size_t)ranks);
+    const vote own = { r->ends, r->end };
+    vote *all = qkv__alloc(sizeof own * (size_t)ranks);
     qkv_status status = all ? qkv__dist_share(&own, sizeof own, all) : QKV_MEMORY;
     int first = 0;
     while (!status && first < ranks && !all[first].ends) first++;
     if (!status && first < ranks) {
-        r->was_stopped = all[first].was_stopped;
-        if (!r->reason) r->reason = "another rank was to end";
+        if (!r->ends) r->end = QKV_END_RANK;
+        r->ends = true;
+        r->is_cancelled = all[first].why == QKV_END_CANCELLED;
     }
     qkv__release(all, sizeof own * (size_t)ranks);
     return status;
@@ -264,7 +270,7 @@ static qkv_status end_run(run *r)
     if (!status) status = save_checkpoint(r);
     if (!status && r->at.step > r->first_step) status = report(r, QKV_EVENT_LAST_STEP);
     /* Not counted: a longer run would not have measured here. */
-    if (!status && !r->was_stopped && r->measured_step != r->at.step) status = validate_model(r, false);
+    if (!status && !r->is_cancelled && r->measured_step != r->at.step) status = validate_model(r, false);
     if (!status) status = record(r);
     if (status) return status;
     qkv_train_event e = event_of(r, QKV_EVENT_END);
@@ -306,7 +312,7 @@ static qkv_status begin_run(run *r)
 
 static qkv_status read_run_options(const qkv_train_opts *from, qkv_train_opts *o, qkv_trainer_opts *trainer)
 {
-    qkv_status status = QKV__READ_OPTIONS(o, data, from, "training");
+    qkv_status status = QKV__READ_OPTIONS(o, end_texts, from, "training");
     if (!status) status = QKV__READ_OPTIONS(trainer, micro_batches, o->trainer, "training");
     o->trainer = trainer;
     return status;
@@ -365,38 +371,53 @@ static qkv_status run_training(run *r)
     if (!status) status = count_steps(r->pairs, r->o, &r->epoch_steps, &r->last_step);
     if (!status) status = check_schedule(r->o, qkv_dataset_size(r->pairs));
     if (status) return status;
-    r->valid_every = r->o->valid_every ? r->o->valid_every : r->epoch_steps;
+    r->valid_every = r->o->validate_every ? r->o->validate_every : r->epoch_steps;
     if (!(r->trainer = qkv_trainer_new(r->model, r->pairs, r->o->trainer))) return qkv_error_status();
     r->loss = qkv__trainer_loss_so_far(r->trainer);
     if (!(status = agree_on_intervals(r))) status = begin_run(r);
     r->began = qkv__seconds();
-    while (!status && !(status = agree_on_end(r)) && !r->reason) status = step(r);
+    while (!status && !(status = agree_on_end(r)) && !r->ends) status = step(r);
     return status ? status : end_run(r);
 }
 
 static qkv_status check_run(const qkv_model *m, const qkv_dataset *pairs, const qkv_train_opts *o)
 {
     if (!m || !pairs || !o) return qkv__fail(QKV_USAGE, "training: a model, pairs and options are needed");
-    if (o->valid_every < 0 || o->save_every < 0 || o->keep < 0 || o->log_every < 0 || o->patience < 0)
+    if (o->validate_every < 0 || o->save_every < 0 || o->keep < 0 || o->log_every < 0 || o->patience < 0)
         return qkv__fail(QKV_USAGE, "training: a number of steps or validations is negative");
     return QKV_OK;
 }
 
-qkv_status qkv_train(qkv_model *m, const qkv_dataset *pairs, const qkv_train_opts *opts, qkv_train_result *out)
+static const qkv__result_kind train_result_kind = { sizeof(qkv_train_result), NULL };
+
+static qkv_status set_result(const run *r, qkv_train_result *out)
+{
+    const qkv__best_so_far *best = qkv__trainer_best_so_far(r->trainer);
+    qkv_train_state *state = qkv__result_alloc(out, sizeof *state);
+    if (!state) return QKV_MEMORY;
+    *state = r->at;
+    out->state = state;
+    out->end = r->end;
+    out->saved_step = r->saved_step;
+    out->best = best->best, out->best_loss = best->best_loss, out->best_step = best->best_step, out->missed = best->missed;
+    return QKV_OK;
+}
+
+qkv_status qkv_train(qkv_model *m, const qkv_dataset *d, const qkv_train_opts *opts, qkv_train_result **out)
 {
     qkv_train_opts o;
     qkv_trainer_opts trainer;
-    run r = { .o = &o, .model = m, .pairs = pairs, .log = -1, .saved_step = -1 };
+    run r = { .o = &o, .model = m, .pairs = d, .log = -1, .saved_step = -1 };
+    qkv_train_result *result = out ? qkv__result_begin(*out, &train_result_kind) : NULL;
+    if (out && !result) return qkv_error_status();
+    if (out) *out = result;
     qkv_status status = read_run_options(opts, &o, &trainer);
-    if (!status) status = check_run(m, pairs, opts ? &o : NULL);
+    if (!status) status = check_run(m, d, opts ? &o : NULL);
     const qkv__run_path checkpoint = qkv__run_file(&o, "checkpoint.safetensors");
     if (o.folder) r.checkpoint = checkpoint.text;
     if (qkv_dist_rank()) o.folder = NULL, o.resume = 0; /* rank 0 writes, and reads what goes on */
     if (!status) status = run_training(&r);
-    const qkv__best_so_far *best = qkv__trainer_best_so_far(r.trainer);
-    if (out) *out = (qkv_train_result){ .at = r.at, .saved_step = r.saved_step, .reason = status ? NULL : r.reason };
-    if (out && best)
-        out->best = best->best, out->best_loss = best->best_loss, out->best_step = best->best_step, out->missed = best->missed;
+    if (!status && result) status = set_result(&r, result);
     if (r.log >= 0) close(r.log);
     qkv_trainer_free(r.trainer);
     return status;

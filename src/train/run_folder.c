@@ -33,7 +33,7 @@ bool qkv__run_has(const qkv_train_opts *o, const char *name) { return qkv__file_
 /* ---- may it be written? ---- */
 
 /* A path need not be UTF-8, and a JSON text must be. */
-static qkv_status spell_setting(const qkv_run_setting *s, qkv_buffer *out)
+static qkv_status spell_setting(const qkv_train_setting *s, qkv_buffer *out)
 {
     return qkv_utf8_repair(s->value, strlen(s->value), out);
 }
@@ -70,7 +70,7 @@ static qkv_status compare_settings(const qkv_train_opts *o)
     const qkv__json_value *then = qkv__json_get(record.top, "options");
     if (!status && !then) status = qkv__fail(QKV_FORMAT, "%s: it does not tell the options of a training", path.text);
     for (int64_t i = 0; i < o->n_settings && !status; i++) {
-        const qkv_run_setting *now = &o->settings[i];
+        const qkv_train_setting *now = &o->settings[i];
         const char *was = qkv__json_get_text(then, now->name);
         if ((!was && now->is_default) || (status = spell_setting(now, &value))) continue;
         if (!was) was = "";
@@ -105,7 +105,7 @@ qkv_status qkv_train_check(const qkv_train_opts *opts)
 {
     qkv_train_opts own, *o = &own;
     if (!opts) return qkv__fail(QKV_USAGE, "training: options are needed");
-    if (QKV__READ_OPTIONS(o, data, opts, "training")) return QKV_USAGE;
+    if (QKV__READ_OPTIONS(o, end_texts, opts, "training")) return QKV_USAGE;
     if (!o->folder) return o->resume ? qkv__fail(QKV_USAGE, "training: there is no folder to resume") : QKV_OK;
     if (check_words(o)) return QKV_USAGE;
     if (strlen(o->folder) > PATH_BYTES) return qkv__fail(QKV_USAGE, "training: the path of the folder is too long");

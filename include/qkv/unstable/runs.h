@@ -32,7 +32,7 @@ typedef struct qkv_run_plan {
 
 /* Measures the speed of some updates, which it undoes, and of a validation, and tells how many steps there are in
  * opts->minutes, with a validation an epoch, but 5 to 20 in all and fewer where they would take more than 6% of the time, or one
- * every valid_every steps, and `reserve` seconds for what else there is to do; at least 1, and 0 where opts->stop ended it. Nothing is written, and the schedule plays no part.
+ * every validate_every steps, and `reserve` seconds for what else there is to do; at least 1, and 0 where hooks->cancel ended it. Nothing is written, and the schedule plays no part.
  * The plan depends on the machine: what is trained by it, with opts->steps, does not. USAGE for minutes that are not above
  * 0; the errors of qkv_trainer_step() and of validate. */
 QKV_API qkv_status qkv_train_plan(qkv_model *m, const qkv_dataset *pairs, const qkv_train_opts *opts, double reserve,
