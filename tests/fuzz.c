@@ -76,12 +76,12 @@ static void read_config(const uint8_t *data, size_t size)
 static void use_tokenizer(qkv_tokenizer *t)
 {
     static const char text[] = " The <s>cat e\xCC\x81 \xE6\x88\x91 [MASK] \xF0\x9F\x98\x80 12\t\n";
-    const qkv_encode_opts opts = { .specials = 1, .with_special_tokens = 1 };
-    qkv_ids ids = { 0 };
-    qkv_buffer back = { 0 };
-    if (t && !qkv_tokenizer_encode(t, text, strlen(text), &opts, &ids)) qkv_tokenizer_decode(t, ids.ids, ids.n, 0, &back);
-    qkv_ids_free(&ids);
-    qkv_buffer_free(&back);
+    const qkv_encode_opts opts = { .parse_special = 1, .add_special = 1 };
+    qkv_encoding *ids = NULL;
+    qkv_text *back = NULL;
+    if (t && !qkv_tokenizer_encode(t, qkv_cstr(text), &opts, &ids)) qkv_tokenizer_decode(t, ids->ids, ids->n, 0, &back);
+    qkv_free(ids);
+    qkv_free(back);
     qkv_tokenizer_free(t);
 }
 

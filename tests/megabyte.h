@@ -14,13 +14,13 @@ static void encode_megabyte(const char *name, const qkv_tokenizer *t, const char
     enum { BYTES = 1 << 20 };
     char *text = malloc(BYTES + 5);
     size_t n = 0;
-    qkv_ids ids = { 0 };
+    qkv_encoding *ids = NULL;
     while (n < BYTES) n += (size_t)sprintf(text + n, "%s", part);
     clock_t start = clock();
-    assert_int_equal(qkv_tokenizer_encode(t, text, n, NULL, &ids), QKV_OK);
+    assert_int_equal(qkv_tokenizer_encode(t, (qkv_str){ text, n }, NULL, &ids), QKV_OK);
     double seconds = (double)(clock() - start) / CLOCKS_PER_SEC;
     if (!(seconds < 10)) fail_msg("%s: \"%s\" takes %.1f seconds", name, part, seconds);
-    qkv_ids_free(&ids);
+    qkv_free(ids);
     free(text);
 }
 

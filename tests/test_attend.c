@@ -110,15 +110,15 @@ typedef struct by_hand {
 
 static int64_t encode(const qkv_model *m, const char *text, int32_t start, int32_t end, int32_t *out)
 {
-    qkv_ids ids = { 0 };
+    qkv_encoding *ids = NULL;
     int64_t n = 0;
-    assert_int_equal(qkv_tokenizer_encode(qkv_model_tokenizer(m, QKV_SIDE_SOURCE), text, strlen(text), NULL, &ids), QKV_OK);
-    assert_true(ids.n + 2 <= ROOM);
+    assert_int_equal(qkv_tokenizer_encode(qkv_model_tokenizer(m, QKV_SIDE_SOURCE), qkv_cstr(text), NULL, &ids), QKV_OK);
+    assert_true(ids->n + 2 <= ROOM);
     if (start >= 0) out[n++] = start;
-    memcpy(out + n, ids.ids, ids.n * sizeof *out);
-    n += (int64_t)ids.n;
+    memcpy(out + n, ids->ids, (size_t)ids->n * sizeof *out);
+    n += ids->n;
     if (end >= 0) out[n++] = end;
-    qkv_ids_free(&ids);
+    qkv_free(ids);
     return n;
 }
 
@@ -371,11 +371,11 @@ static void broken_characters_are_shown(void **state)
     (void)state;
     qkv_model *m = make_model((shape){ 1, 1, QKV_TOKEN_BPE, QKV_POSITION_SINUSOID, 0 });
     const qkv_tokenizer *t = qkv_model_tokenizer(m, QKV_SIDE_SOURCE);
-    qkv_ids dog = { 0 };
-    assert_int_equal(qkv_tokenizer_encode(t, "狗", 3, NULL, &dog), QKV_OK);
-    assert_int_equal(dog.n, 3);
-    const int32_t x = qkv_tokenizer_id(t, "x"),
-                  ids[] = { dog.ids[0], dog.ids[1], x, dog.ids[0], dog.ids[1], dog.ids[2], dog.ids[2], dog.ids[0], dog.ids[1] };
+    qkv_encoding *dog = NULL;
+    assert_int_equal(qkv_tokenizer_encode(t, qkv_cstr("狗"), NULL, &dog), QKV_OK);
+    assert_int_equal(dog->n, 3);
+    const int32_t x = qkv_tokenizer_id(t, "x"), ids[] = { dog->ids[0], dog->ids[1], x,           dog->ids[0], dog->ids[1],
+                                                          dog->ids[2], dog->ids[2], dog->ids[0], dog->ids[1] };
     qkv_attention_capture *a = attend(m, "x", NULL, &(qkv_attend_opts){ .target_ids = ids, .n_target_ids = 9 });
     static const char *const wanted[] = { "\xEF\xBF\xBD", "\xEF\xBF\xBD", "x",   "狗", "\xEF\xBF\xBD",
                                           "\xEF\xBF\xBD", "\xEF\xBF\xBD", "</s>" };
@@ -388,7 +388,7 @@ static void broken_characters_are_shown(void **state)
     assert_string_equal(a->predicted.names[3], "\\xE7");
     assert_string_equal(a->predicted.names[4], "\\x8B");
     qkv_free(a);
-    qkv_ids_free(&dog);
+    qkv_free(dog);
     qkv_model_free(m);
 }
 

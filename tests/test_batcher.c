@@ -177,10 +177,10 @@ static int64_t cached_of(qkv__batcher *b, const char *prompt)
 
 static int64_t tokens_of(const char *text)
 {
-    qkv_ids ids = { 0 };
-    assert_int_equal(qkv_tokenizer_encode(qkv_model_tokenizer(model, QKV_SIDE_TARGET), text, strlen(text), NULL, &ids), QKV_OK);
-    int64_t n = (int64_t)ids.n;
-    qkv_ids_free(&ids);
+    qkv_encoding *ids = NULL;
+    assert_int_equal(qkv_tokenizer_encode(qkv_model_tokenizer(model, QKV_SIDE_TARGET), qkv_cstr(text), NULL, &ids), QKV_OK);
+    int64_t n = (int64_t)ids->n;
+    qkv_free(ids);
     return n;
 }
 

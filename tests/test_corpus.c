@@ -71,21 +71,21 @@ static void read_back(const qkv_dataset *p, qkv_buffer *out)
     size_t n = 0;
     qkv_loader *e = qkv_loader_new(p, &in_order, 0);
     qkv_batch b = { 0 };
-    qkv_buffer side = { 0 };
+    qkv_text *side = NULL;
     assert_int_equal(qkv_loader_size(e), qkv_dataset_size(p)); /* one pair each */
     for (int64_t i = 0; i < qkv_loader_size(e); i++) {
         assert_int_equal(qkv_loader_batch(e, i, &b), QKV_OK);
         for (int s = 0; s < 2; s++) {
             const int32_t *ids = s ? b.labels : b.source;
-            size_t length = (size_t)(s ? b.target_length : b.source_length) - 1;
+            int64_t length = (s ? b.target_length : b.source_length) - 1;
             assert_int_equal(qkv_tokenizer_decode(bytes_only, ids, length, 0, &side), QKV_OK);
-            memcpy(text + n, side.data, side.length);
-            n += side.length;
+            memcpy(text + n, side->data, side->length);
+            n += side->length;
             text[n++] = s ? '\n' : '|';
         }
     }
     *out = (qkv_buffer){ text, n, 0 };
-    qkv_buffer_free(&side);
+    qkv_free(side);
     qkv_batch_free(&b);
     qkv_loader_free(e);
 }

@@ -272,7 +272,8 @@ static void pieces_make_the_text(void **state)
     (void)state;
     qkv_model *m = make_model(QKV_POSITION_SINUSOID);
     qkv_generated *g = NULL;
-    qkv_buffer bytes = { 0 }, repaired = { 0 };
+    qkv_text *repaired = NULL;
+    qkv_text *bytes = NULL;
     int n = 0, broken = 0;
     for (int sample = 0; sample < 10; sample++) {
         pieces p = { .refuse_at = -1 };
@@ -282,12 +283,11 @@ static void pieces_make_the_text(void **state)
         assert_int_equal(qkv_generate(m, qkv_cstr(prompt), &o, &g), QKV_OK);
         assert_int_equal(p.length, g->text.length);
         assert_memory_equal(p.text, g->text.data, p.length);
-        assert_int_equal(qkv_tokenizer_decode(qkv_model_tokenizer(m, QKV_SIDE_SOURCE), g->ids, (size_t)g->n, 0, &bytes),
-                         QKV_OK);
-        assert_int_equal(qkv_utf8_repair(bytes.data, bytes.length, &repaired), QKV_OK);
-        assert_int_equal(g->text.length, repaired.length);
-        assert_memory_equal(g->text.data, repaired.data, repaired.length);
-        broken += qkv_utf8_valid(bytes.data, bytes.length) < bytes.length;
+        assert_int_equal(qkv_tokenizer_decode(qkv_model_tokenizer(m, QKV_SIDE_SOURCE), g->ids, g->n, 0, &bytes), QKV_OK);
+        assert_int_equal(qkv_utf8_repair((qkv_str){ bytes->data, bytes->length }, &repaired), QKV_OK);
+        assert_int_equal(g->text.length, repaired->length);
+        assert_memory_equal(g->text.data, repaired->data, repaired->length);
+        broken += qkv_utf8_valid(bytes->data, bytes->length) < bytes->length;
         n += p.n;
     }
     assert_true(n > 100 && broken); /* there was something to cut and to repair */
@@ -297,8 +297,8 @@ static void pieces_make_the_text(void **state)
     assert_int_equal(p.n, 3);
     assert_int_equal(g->n, 0);
     assert_int_equal(g->text.length, 0);
-    qkv_buffer_free(&bytes);
-    qkv_buffer_free(&repaired);
+    qkv_free(bytes);
+    qkv_free(repaired);
     qkv_free(g);
     qkv_model_free(m);
 }

@@ -210,19 +210,18 @@ static void bart_classifies(void **state)
     assert_int_equal(got->width, 3);
     for (int i = 0; i < 2; i++) {
         const qkv__transformer *f = qkv__model_transformer(m);
-        qkv_ids ids = { 0 };
-        assert_int_equal(qkv_model_tokenize(m, QKV_SIDE_SOURCE, texts[i], strlen(texts[i]), 0, &ids), QKV_OK);
+        qkv_encoding *ids = NULL;
+        assert_int_equal(qkv_model_tokenize(m, QKV_SIDE_SOURCE, qkv_cstr(texts[i]), NULL, &ids), QKV_OK);
         int32_t later[16] = { 2 };
-        memcpy(later + 1, ids.ids, sizeof *later * (ids.n - 1));
+        memcpy(later + 1, ids->ids, sizeof *later * (size_t)(ids->n - 1));
         qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .inference = 1 });
-        qkv_tensor *memory = qkv__transformer_encode(f, t,
-                                                     &(qkv_tokens){ .ids = ids.ids, .rows = 1, .length = (int64_t)ids.n });
-        qkv_tensor *last = qkv__transformer_decode(f, t, &(qkv_tokens){ .ids = later, .rows = 1, .length = (int64_t)ids.n },
-                                                   memory, NULL);
+        qkv_tensor *memory = qkv__transformer_encode(f, t, &(qkv_tokens){ .ids = ids->ids, .rows = 1, .length = ids->n });
+        qkv_tensor *last = qkv__transformer_decode(f, t, &(qkv_tokens){ .ids = later, .rows = 1, .length = ids->n }, memory,
+                                                   NULL);
         assert_memory_equal(got->data + 3 * i, qkv_tensor_data(qkv_softmax(qkv__transformer_classify(f, last, NULL))),
                             3 * sizeof(float));
         qkv_tape_free(t);
-        qkv_ids_free(&ids);
+        qkv_free(ids);
     }
     qkv_translations *t = NULL;
     assert_int_equal(qkv_translate(m, as_strings(texts, NULL, 2), 2, NULL, &t), QKV_UNSUPPORTED);

@@ -93,6 +93,8 @@ static qkv_status each_labelled(void *data, const qkv_labelled *x) { return (voi
 #define V_size_t 1
 #define V_uint64_t 1
 #define V_const_char_P it.file
+#define V_qkv_str qkv_cstr(it.file)
+#define V_qkv_text_P_P &(qkv_text *){ NULL }
 #define V_const_char_Pconst_P texts
 #define V_const_qkv_str_Pconst_P references
 #ifndef V_const_qkv_str_P
@@ -157,7 +159,6 @@ static qkv_status each_labelled(void *data, const qkv_labelled *x) { return (voi
 #define V_const_qkv_attention_capture_P it.attended
 #define ZERO(type) &(type){ 0 }
 #define EMPTY(type) &(type *){ NULL }
-#define V_qkv_str qkv_cstr("a b")
 #define V_const_qkv_array_P ZERO(qkv_array)
 #define V_qkv_array_P ZERO(qkv_array)
 #define V_qkv_mask_arrays_P ZERO(qkv_mask_arrays)
@@ -201,11 +202,12 @@ static qkv_status each_labelled(void *data, const qkv_labelled *x) { return (voi
 #define V_qkv_generated_P_P EMPTY(qkv_generated)
 #define V_const_qkv_generated_P ZERO(qkv_generated)
 #define V_qkv_head_measures_P ZERO(qkv_head_measures)
-#define V_qkv_ids_P ZERO(qkv_ids)
+#define V_qkv_encoding_P_P &(qkv_encoding *){ NULL }
+#define V_token_ids_P ZERO(token_ids)
 #define V_qkv_length_fit_P ZERO(qkv_length_fit)
 #define V_qkv_model_comparison_P ZERO(qkv_model_comparison)
 #define V_const_qkv_model_comparison_P ZERO(qkv_model_comparison)
-#define V_const_qkv_ids_P ZERO(qkv_ids)
+#define V_const_qkv_encoding_P ZERO(qkv_encoding)
 #define V_qkv_lines_read_P ZERO(qkv_lines_read)
 #define V_qkv_train_state_P ZERO(qkv_train_state)
 #define V_qkv_matrix_P_P EMPTY(qkv_matrix)
@@ -215,7 +217,6 @@ static qkv_status each_labelled(void *data, const qkv_labelled *x) { return (voi
 #define V_const_qkv_measure_opts_P ZERO(qkv_measure_opts)
 #define V_const_qkv_likelihood_opts_P ZERO(qkv_likelihood_opts)
 #define V_const_qkv_fill_opts_P ZERO(qkv_fill_opts)
-#define V_qkv_text_P_P EMPTY(qkv_text)
 #define V_const_qkv_str_P strings
 #define V_qkv_nll_P ZERO(qkv_nll)
 #define V_qkv_axis_P_P EMPTY(qkv_axis)

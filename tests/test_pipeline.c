@@ -107,18 +107,18 @@ static qkv_tokenizer *load_case(const char *name)
     return load(path);
 }
 
-static bool same_numbers(const int32_t *ids, size_t n, const qkv__json_value *wanted)
+static bool same_numbers(const int32_t *ids, int64_t n, const qkv__json_value *wanted)
 {
-    bool same = n == qkv__json_size(wanted);
-    for (size_t i = 0; same && i < n; i++) same = ids[i] == qkv__json_int(qkv__json_at(wanted, i));
+    bool same = (size_t)n == qkv__json_size(wanted);
+    for (size_t i = 0; same && i < (size_t)n; i++) same = ids[i] == qkv__json_int(qkv__json_at(wanted, i));
     return same;
 }
 
 /* What was put before a text comes from nothing here; there it has the first character's place. */
-static void check_spans(const char *name, const char *line, const qkv_ids *ids, const qkv__json_value *wanted)
+static void check_spans(const char *name, const char *line, const qkv_encoding *ids, const qkv__json_value *wanted)
 {
     if (qkv__json_is_null(wanted)) return;
-    for (size_t i = 0; i < ids->n; i++) {
+    for (size_t i = 0; i < (size_t)ids->n; i++) {
         size_t first = (size_t)qkv__json_int(qkv__json_at(wanted, 2 * i));
         size_t last = (size_t)qkv__json_int(qkv__json_at(wanted, 2 * i + 1));
         if (ids->spans[i].begin == first && ids->spans[i].end == first) continue;
@@ -129,22 +129,22 @@ static void check_spans(const char *name, const char *line, const qkv_ids *ids, 
 }
 
 /* A row has ids, the text they give, spans, and ids with a frame. */
-static void check_row(const qkv_tokenizer *t, const char *name, const char *line, const qkv__json_value *row, qkv_ids *ids,
-                      qkv_buffer *text)
+static void check_row(const qkv_tokenizer *t, const char *name, const char *line, const qkv__json_value *row,
+                      qkv_encoding **ids, qkv_text **text)
 {
     const qkv__json_value *decoded = qkv__json_at(row, 1), *framed = qkv__json_at(row, 3);
-    qkv_encode_opts opts = { .specials = 1 };
-    assert_int_equal(qkv_tokenizer_encode(t, line, strlen(line), &opts, ids), QKV_OK);
-    if (!same_numbers(ids->ids, ids->n, qkv__json_at(row, 0))) fail_msg("%s: other ids for \"%s\"", name, line);
-    check_spans(name, line, ids, qkv__json_at(row, 2));
-    assert_int_equal(qkv_tokenizer_decode(t, ids->ids, ids->n, 0, text), QKV_OK);
-    if (qkv__json_is_string(decoded) && strcmp(text->data, qkv__json_text(decoded)))
-        fail_msg("%s: \"%s\" is decoded as \"%s\", not \"%s\"", name, line, text->data, qkv__json_text(decoded));
-    opts.with_special_tokens = 1;
-    assert_int_equal(qkv_tokenizer_encode(t, line, strlen(line), &opts, ids), QKV_OK);
-    if (!same_numbers(ids->ids, ids->n, qkv__json_is_null(framed) ? qkv__json_at(row, 0) : framed))
+    qkv_encode_opts opts = { .parse_special = 1 };
+    assert_int_equal(qkv_tokenizer_encode(t, qkv_cstr(line), &opts, ids), QKV_OK);
+    if (!same_numbers((*ids)->ids, (*ids)->n, qkv__json_at(row, 0))) fail_msg("%s: other ids for \"%s\"", name, line);
+    check_spans(name, line, *ids, qkv__json_at(row, 2));
+    assert_int_equal(qkv_tokenizer_decode(t, (*ids)->ids, (*ids)->n, 0, text), QKV_OK);
+    if (qkv__json_is_string(decoded) && strcmp((*text)->data, qkv__json_text(decoded)))
+        fail_msg("%s: \"%s\" is decoded as \"%s\", not \"%s\"", name, line, (*text)->data, qkv__json_text(decoded));
+    opts.add_special = 1;
+    assert_int_equal(qkv_tokenizer_encode(t, qkv_cstr(line), &opts, ids), QKV_OK);
+    if (!same_numbers((*ids)->ids, (*ids)->n, qkv__json_is_null(framed) ? qkv__json_at(row, 0) : framed))
         fail_msg("%s: another frame for \"%s\"", name, line);
-    assert_int_equal(ids->second, ids->n);
+    assert_int_equal((*ids)->second, (*ids)->n);
 }
 
 static void check_case(const qkv_tokenizer *t, const qkv__json_value *one)
@@ -152,17 +152,17 @@ static void check_case(const qkv_tokenizer *t, const qkv__json_value *one)
     const char *name = qkv__json_text(qkv__json_get(one, "name"));
     const qkv__json_value *lines = qkv__json_get(golden, "lines"), *pair = qkv__json_get(one, "pair");
     const char *a = qkv__json_text(qkv__json_at(lines, 0)), *b = qkv__json_text(qkv__json_at(lines, 1));
-    qkv_ids ids = { 0 };
-    qkv_buffer text = { 0 };
+    qkv_encoding *ids = NULL;
+    qkv_text *text = NULL;
     for (size_t i = 0; i < qkv__json_size(lines); i++)
         check_row(t, name, qkv__json_text(qkv__json_at(lines, i)), qkv__json_at(qkv__json_get(one, "rows"), i), &ids, &text);
-    const qkv_encode_opts opts = { .specials = 1, .with_special_tokens = 1 };
-    assert_int_equal(qkv_tokenizer_encode_pair(t, a, strlen(a), b, strlen(b), &opts, &ids), QKV_OK);
-    if (!same_numbers(ids.ids, ids.n, qkv__json_at(pair, 0))) fail_msg("%s: other ids for two texts", name);
-    if (!same_numbers(ids.types, ids.n, qkv__json_at(pair, 1))) fail_msg("%s: other types for two texts", name);
-    assert_true(ids.second > 0 && ids.second < ids.n);
-    qkv_ids_free(&ids);
-    qkv_buffer_free(&text);
+    const qkv_encode_opts opts = { .pair = qkv_cstr(b), .parse_special = 1, .add_special = 1 };
+    assert_int_equal(qkv_tokenizer_encode(t, qkv_cstr(a), &opts, &ids), QKV_OK);
+    if (!same_numbers(ids->ids, ids->n, qkv__json_at(pair, 0))) fail_msg("%s: other ids for two texts", name);
+    if (!same_numbers(ids->types, ids->n, qkv__json_at(pair, 1))) fail_msg("%s: other types for two texts", name);
+    assert_true(ids->second > 0 && ids->second < ids->n);
+    qkv_free(ids);
+    qkv_free(text);
 }
 
 /* Every case, and again from the file that it is saved as. */
@@ -191,20 +191,20 @@ static void no_text_is_special_unless_asked(void **state)
     (void)state;
     static const char text[] = "<s>cat</s> <unk> [CLS] the [MASK] <pad>";
     static const char *const names[] = { "llama3", "bert", "bert_cased", "t5", "unigram_bytes", "llama2", "added" };
-    qkv_ids ids = { 0 };
+    qkv_encoding *ids = NULL;
     for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
         qkv_tokenizer *t = load_case(names[k]);
         int32_t unknown = qkv_tokenizer_id(t, names[k][0] == 'b' ? "[UNK]" : "<unk>");
-        assert_int_equal(qkv_tokenizer_encode(t, text, strlen(text), NULL, &ids), QKV_OK);
-        for (size_t i = 0; i < ids.n; i++)
-            if (qkv_tokenizer_is_special(t, ids.ids[i]) && ids.ids[i] != unknown) fail_msg("%s: token %zu", names[k], i);
+        assert_int_equal(qkv_tokenizer_encode(t, qkv_cstr(text), NULL, &ids), QKV_OK);
+        for (int64_t i = 0; i < ids->n; i++)
+            if (qkv_tokenizer_is_special(t, ids->ids[i]) && ids->ids[i] != unknown) fail_msg("%s: token %zu", names[k], i);
         size_t n = 0;
-        assert_int_equal(qkv_tokenizer_encode(t, text, strlen(text), &(qkv_encode_opts){ .specials = 1 }, &ids), QKV_OK);
-        for (size_t i = 0; i < ids.n; i++) n += qkv_tokenizer_is_special(t, ids.ids[i]) && ids.ids[i] != unknown;
+        assert_int_equal(qkv_tokenizer_encode(t, qkv_cstr(text), &(qkv_encode_opts){ .parse_special = 1 }, &ids), QKV_OK);
+        for (int64_t i = 0; i < ids->n; i++) n += qkv_tokenizer_is_special(t, ids->ids[i]) && ids->ids[i] != unknown;
         assert_true(n > 1);
         qkv_tokenizer_free(t);
     }
-    qkv_ids_free(&ids);
+    qkv_free(ids);
 }
 
 /* Each mistake is U+FFFD to the tokenizer, and spans stay those of the text as it is. */
@@ -213,34 +213,34 @@ static void bad_bytes(void **state)
     (void)state;
     static const char bad[] = "cat \xFF\xE4\xBD mat", good[] = "cat \xEF\xBF\xBD\xEF\xBF\xBD mat";
     static const char *const names[] = { "llama3", "bert", "t5", "llama2", "words" };
-    qkv_ids ids = { 0 }, wanted = { 0 };
+    qkv_encoding *ids = NULL, *wanted = NULL;
     for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
         qkv_tokenizer *t = load_case(names[k]);
-        assert_int_equal(qkv_tokenizer_encode(t, bad, strlen(bad), NULL, &ids), QKV_FORMAT);
-        assert_int_equal(qkv_tokenizer_encode(t, bad, strlen(bad), &(qkv_encode_opts){ .any_bytes = 1 }, &ids), QKV_OK);
-        assert_int_equal(qkv_tokenizer_encode(t, good, strlen(good), NULL, &wanted), QKV_OK);
-        assert_int_equal(ids.n, wanted.n);
-        assert_memory_equal(ids.ids, wanted.ids, ids.n * sizeof *ids.ids);
-        assert_int_equal(ids.spans[ids.n - 1].end, strlen(bad));
+        assert_int_equal(qkv_tokenizer_encode(t, qkv_cstr(bad), NULL, &ids), QKV_FORMAT);
+        assert_int_equal(qkv_tokenizer_encode(t, qkv_cstr(bad), &(qkv_encode_opts){ .allow_invalid_utf8 = 1 }, &ids), QKV_OK);
+        assert_int_equal(qkv_tokenizer_encode(t, qkv_cstr(good), NULL, &wanted), QKV_OK);
+        assert_int_equal(ids->n, wanted->n);
+        assert_memory_equal(ids->ids, wanted->ids, (size_t)ids->n * sizeof *ids->ids);
+        assert_int_equal(ids->spans[ids->n - 1].end, strlen(bad));
         qkv_tokenizer_free(t);
     }
-    qkv_ids_free(&ids);
-    qkv_ids_free(&wanted);
+    qkv_free(ids);
+    qkv_free(wanted);
 }
 
 static void spans_of_a_frame_are_empty(void **state)
 {
     (void)state;
     qkv_tokenizer *t = load_case("bert");
-    qkv_ids ids = { 0 };
-    assert_int_equal(qkv_tokenizer_encode(t, "the cat", 7, &(qkv_encode_opts){ .with_special_tokens = 1 }, &ids), QKV_OK);
-    assert_true(ids.spans[0].begin == 0 && ids.spans[0].end == 0);
-    assert_true(ids.spans[ids.n - 1].begin == 7 && ids.spans[ids.n - 1].end == 7);
-    assert_int_equal(qkv_tokenizer_encode_pair(t, "the cat", 7, "mat", 3, &(qkv_encode_opts){ .with_special_tokens = 1 }, &ids),
-                     QKV_OK);
-    assert_true(ids.spans[ids.second].begin == 0 && ids.types[ids.second] == 1 && ids.types[ids.second - 1] == 0);
-    assert_true(ids.spans[ids.n - 1].begin == 3 && ids.spans[ids.n - 1].end == 3);
-    qkv_ids_free(&ids);
+    qkv_encoding *ids = NULL;
+    assert_int_equal(qkv_tokenizer_encode(t, qkv_cstr("the cat"), &(qkv_encode_opts){ .add_special = 1 }, &ids), QKV_OK);
+    assert_true(ids->spans[0].begin == 0 && ids->spans[0].end == 0);
+    assert_true(ids->spans[ids->n - 1].begin == 7 && ids->spans[ids->n - 1].end == 7);
+    const qkv_encode_opts pair = { .pair = qkv_cstr("mat"), .add_special = 1 };
+    assert_int_equal(qkv_tokenizer_encode(t, qkv_cstr("the cat"), &pair, &ids), QKV_OK);
+    assert_true(ids->spans[ids->second].begin == 0 && ids->types[ids->second] == 1 && ids->types[ids->second - 1] == 0);
+    assert_true(ids->spans[ids->n - 1].begin == 3 && ids->spans[ids->n - 1].end == 3);
+    qkv_free(ids);
     qkv_tokenizer_free(t);
 }
 
@@ -249,15 +249,15 @@ static void spans_of_what_changed(void **state)
 {
     (void)state;
     qkv_tokenizer *t = load_case("words_nfc");
-    qkv_ids ids = { 0 };
-    assert_int_equal(qkv_tokenizer_encode(t, "x e\xCC\x81 y", 7, NULL, &ids), QKV_OK);
-    assert_int_equal(ids.n, 3);
-    assert_true(ids.spans[1].begin == 2 && ids.spans[1].end == 5 && ids.spans[2].begin == 6);
+    qkv_encoding *ids = NULL;
+    assert_int_equal(qkv_tokenizer_encode(t, qkv_cstr("x e\xCC\x81 y"), NULL, &ids), QKV_OK);
+    assert_int_equal(ids->n, 3);
+    assert_true(ids->spans[1].begin == 2 && ids->spans[1].end == 5 && ids->spans[2].begin == 6);
     qkv_tokenizer_free(t);
     t = load_case("bert");
-    assert_int_equal(qkv_tokenizer_encode(t, "\xC3\x89\xE2\x80\x8B, a", 8, NULL, &ids), QKV_OK);
-    assert_true(ids.spans[0].begin == 0 && ids.spans[0].end == 2 && ids.spans[1].begin == 5 && ids.spans[1].end == 6);
-    qkv_ids_free(&ids);
+    assert_int_equal(qkv_tokenizer_encode(t, qkv_cstr("\xC3\x89\xE2\x80\x8B, a"), NULL, &ids), QKV_OK);
+    assert_true(ids->spans[0].begin == 0 && ids->spans[0].end == 2 && ids->spans[1].begin == 5 && ids->spans[1].end == 6);
+    qkv_free(ids);
     qkv_tokenizer_free(t);
 }
 
@@ -277,16 +277,16 @@ static void put_vocab_txt(const qkv__json_value *vocab)
 static void compare_two(const qkv_tokenizer *a, const qkv_tokenizer *b)
 {
     const qkv__json_value *lines = qkv__json_get(golden, "lines");
-    qkv_ids x = { 0 }, y = { 0 };
-    const qkv_encode_opts opts = { .specials = 1, .with_special_tokens = 1 };
+    qkv_encoding *x = NULL, *y = NULL;
+    const qkv_encode_opts opts = { .parse_special = 1, .add_special = 1 };
     for (size_t i = 0; i < qkv__json_size(lines); i++) {
         const char *line = qkv__json_text(qkv__json_at(lines, i));
-        assert_int_equal(qkv_tokenizer_encode(a, line, strlen(line), &opts, &x), QKV_OK);
-        assert_int_equal(qkv_tokenizer_encode(b, line, strlen(line), &opts, &y), QKV_OK);
-        if (x.n != y.n || memcmp(x.ids, y.ids, x.n * sizeof *x.ids)) fail_msg("other ids for \"%s\"", line);
+        assert_int_equal(qkv_tokenizer_encode(a, qkv_cstr(line), &opts, &x), QKV_OK);
+        assert_int_equal(qkv_tokenizer_encode(b, qkv_cstr(line), &opts, &y), QKV_OK);
+        if (x->n != y->n || memcmp(x->ids, y->ids, (size_t)x->n * sizeof *x->ids)) fail_msg("other ids for \"%s\"", line);
     }
-    qkv_ids_free(&x);
-    qkv_ids_free(&y);
+    qkv_free(x);
+    qkv_free(y);
 }
 
 /* max_input_chars_per_word is 100 there. */
@@ -402,7 +402,7 @@ static void untyped_published_files(void **state)
 {
     (void)state;
     static const char *const names[] = { "bert", "t5" };
-    qkv_ids ids = { 0 };
+    qkv_encoding *ids = NULL;
     int compared = 0;
     for (int i = 0; i < 2; i++) {
         char published[512], wanted[512], line[1024];
@@ -419,16 +419,16 @@ static void untyped_published_files(void **state)
         FILE *f = fopen(GOLDEN("text.txt"), "rb");
         assert_true(f && qkv__json_size(rows) > 20);
         for (size_t k = 0; fgets(line, sizeof line, f); k++) {
-            const qkv_encode_opts opts = { .specials = 1 };
-            assert_int_equal(qkv_tokenizer_encode(t, line, strcspn(line, "\n"), &opts, &ids), QKV_OK);
-            if (!same_numbers(ids.ids, ids.n, qkv__json_at(rows, k))) fail_msg("%s: other ids for %s", names[i], line);
+            const qkv_encode_opts opts = { .parse_special = 1 };
+            assert_int_equal(qkv_tokenizer_encode(t, (qkv_str){ line, strcspn(line, "\n") }, &opts, &ids), QKV_OK);
+            if (!same_numbers(ids->ids, ids->n, qkv__json_at(rows, k))) fail_msg("%s: other ids for %s", names[i], line);
         }
         fclose(f);
         json_free(all);
         qkv_tokenizer_free(t);
         compared++;
     }
-    qkv_ids_free(&ids);
+    qkv_free(ids);
     if (!compared) skip();
 }
 
@@ -451,29 +451,29 @@ static void nul_in_a_vocabulary(void **state)
                  { "ab\0\0", 4, { 3, 3 }, { { 1, 2, 4 }, { 1, 2, 4 } } },
                  { "\\u0000", 6, { 6, 1 }, { { 7, 8, 9, 9, 9, 9 }, { 0 } } },
                  { "\xEF\xB7\x90", 3, { 1, 1 }, { { 0 }, { 0 } } } };
-    qkv_ids ids = { 0 };
-    qkv_buffer text = { 0 };
+    qkv_encoding *ids = NULL;
+    qkv_text *text = NULL;
     for (int m = 0; m < 2; m++) {
         char file[1024];
         snprintf(file, sizeof file, "{\"model\":%s,\"decoder\":{\"type\":\"Fuse\"}}", models[m]);
         put_file("tokenizer.json", file);
         qkv_tokenizer *t = load(path);
         for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-            assert_int_equal(qkv_tokenizer_encode(t, rows[i].text, rows[i].length, NULL, &ids), QKV_OK);
-            assert_int_equal(ids.n, rows[i].n[m]);
-            assert_memory_equal(ids.ids, rows[i].ids[m], ids.n * sizeof *ids.ids);
-            assert_int_equal(qkv_tokenizer_decode(t, ids.ids, ids.n, 0, &text), QKV_OK);
-            if (i < 3) assert_memory_equal(text.data, rows[i].text, rows[i].length);
+            assert_int_equal(qkv_tokenizer_encode(t, (qkv_str){ rows[i].text, rows[i].length }, NULL, &ids), QKV_OK);
+            assert_int_equal(ids->n, rows[i].n[m]);
+            assert_memory_equal(ids->ids, rows[i].ids[m], (size_t)ids->n * sizeof *ids->ids);
+            assert_int_equal(qkv_tokenizer_decode(t, ids->ids, ids->n, 0, &text), QKV_OK);
+            if (i < 3) assert_memory_equal(text->data, rows[i].text, rows[i].length);
         }
         assert_int_equal(qkv_tokenizer_save(t, in_folder("again.json")), QKV_OK);
         qkv_tokenizer_free(t);
         t = load(in_folder("again.json"));
-        assert_int_equal(qkv_tokenizer_encode(t, "a\0b", 3, NULL, &ids), QKV_OK);
-        assert_int_equal(ids.n, rows[0].n[m]);
+        assert_int_equal(qkv_tokenizer_encode(t, (qkv_str){ "a\0b", 3 }, NULL, &ids), QKV_OK);
+        assert_int_equal(ids->n, rows[0].n[m]);
         qkv_tokenizer_free(t);
     }
-    qkv_ids_free(&ids);
-    qkv_buffer_free(&text);
+    qkv_free(ids);
+    qkv_free(text);
 }
 
 /* An id that no token has: nothing is found there, and nothing is said for it. */
@@ -481,13 +481,13 @@ static void ids_with_gaps(void **state)
 {
     (void)state;
     qkv_tokenizer *t = load_case("gaps");
-    qkv_buffer text = { 0 };
+    qkv_text *text = NULL;
     int32_t ids[] = { qkv_tokenizer_id(t, "the"), 51, qkv_tokenizer_id(t, "the") };
     assert_string_equal(qkv_tokenizer_token(t, 51), "");
     assert_true(ids[0] > 0 && qkv_tokenizer_id(t, "") < 0);
     assert_int_equal(qkv_tokenizer_decode(t, ids, 3, 0, &text), QKV_OK);
-    assert_string_equal(text.data, "the the");
-    qkv_buffer_free(&text);
+    assert_string_equal(text->data, "the the");
+    qkv_free(text);
     qkv_tokenizer_free(t);
 }
 
@@ -714,17 +714,17 @@ static void hostile_expression(void **state)
 {
     (void)state;
     const qkv__json_value *top = file_of(case_of("words"));
-    qkv_ids ids = { 0 };
+    qkv_encoding *ids = NULL;
     char text[4000];
     memset(text, 'a', sizeof text);
     json_edit(&top, "pre_tokenizer", TYPE("Split", ",\"pattern\":{\"Regex\":\"(a+a*)+[bc]\"},\"behavior\":\"Isolated\""));
     assert_int_equal(json_write(top, path), 0);
     json_free(top);
     qkv_tokenizer *t = load(path);
-    assert_int_equal(qkv_tokenizer_encode(t, text, sizeof text, NULL, &ids), QKV_LIMIT);
-    assert_int_equal(ids.n, 0);
-    assert_int_equal(qkv_tokenizer_encode(t, "aab", 3, NULL, &ids), QKV_OK);
-    qkv_ids_free(&ids);
+    assert_int_equal(qkv_tokenizer_encode(t, (qkv_str){ text, sizeof text }, NULL, &ids), QKV_LIMIT);
+    assert_int_equal(ids->n, 0);
+    assert_int_equal(qkv_tokenizer_encode(t, qkv_cstr("aab"), NULL, &ids), QKV_OK);
+    qkv_free(ids);
     qkv_tokenizer_free(t);
 }
 
@@ -786,16 +786,16 @@ static void growing_texts(void **state)
         assert_int_equal(json_write(top, path), 0);
         json_free(top);
         qkv_tokenizer *t = load(path);
-        qkv_ids ids = { 0 };
-        qkv_buffer text = { 0 };
-        qkv_status status = qkv_tokenizer_encode(t, "aaaaaaaaaa", 10, NULL, &ids);
+        qkv_encoding *ids = NULL;
+        qkv_text *text = NULL;
+        qkv_status status = qkv_tokenizer_encode(t, qkv_cstr("aaaaaaaaaa"), NULL, &ids);
         if (!strcmp(rows[i].part, "decoder")) {
             const int32_t id = qkv_tokenizer_id(t, "mat");
             status = qkv_tokenizer_decode(t, &id, 1, 0, &text);
         }
         if (status != QKV_LIMIT || !strstr(qkv_error(), rows[i].says)) fail_msg("row %zu: %d, %s", i, (int)status, qkv_error());
-        qkv_buffer_free(&text);
-        qkv_ids_free(&ids);
+        qkv_free(text);
+        qkv_free(ids);
         qkv_tokenizer_free(t);
     }
 }
@@ -824,10 +824,10 @@ static void many_expressions(void **state)
     char text[2000];
     memset(text, 'a', sizeof text);
     qkv_tokenizer *t = load(path);
-    qkv_ids ids = { 0 };
-    assert_int_equal(qkv_tokenizer_encode(t, text, sizeof text, NULL, &ids), QKV_LIMIT);
+    qkv_encoding *ids = NULL;
+    assert_int_equal(qkv_tokenizer_encode(t, (qkv_str){ text, sizeof text }, NULL, &ids), QKV_LIMIT);
     assert_non_null(strstr(qkv_error(), "Replace, step"));
-    qkv_ids_free(&ids);
+    qkv_free(ids);
     qkv_tokenizer_free(t);
 }
 
@@ -850,13 +850,13 @@ static void broken_files(void **state)
             put_file("tokenizer.json", whole);
             whole[at] = before;
             qkv_tokenizer *t = qkv_tokenizer_load(path);
-            qkv_ids ids = { 0 };
-            const qkv_encode_opts opts = { .specials = 1, .with_special_tokens = 1 };
-            qkv_status status = t ? qkv_tokenizer_encode(t, text, strlen(text), &opts, &ids) : qkv_error_status();
+            qkv_encoding *ids = NULL;
+            const qkv_encode_opts opts = { .parse_special = 1, .add_special = 1 };
+            qkv_status status = t ? qkv_tokenizer_encode(t, qkv_cstr(text), &opts, &ids) : qkv_error_status();
             if (t ? status && status != QKV_UNSUPPORTED : status != QKV_FORMAT && status != QKV_UNSUPPORTED)
                 fail_msg("%s, byte %zu: %s", names[k], at, qkv_error());
             taken += t != NULL;
-            qkv_ids_free(&ids);
+            qkv_free(ids);
             qkv_tokenizer_free(t);
         }
         free(whole);
@@ -870,15 +870,15 @@ static void nothing_for_the_unknown(void **state)
 {
     (void)state;
     const qkv__json_value *top = file_of(case_of("t5"));
-    qkv_ids ids = { 0 };
+    qkv_encoding *ids = NULL;
     json_edit(&top, "model/unk_id", "null");
     assert_int_equal(json_write(top, path), 0);
     json_free(top);
     qkv_tokenizer *t = load(path);
-    assert_int_equal(qkv_tokenizer_encode(t, "cat", 3, NULL, &ids), QKV_OK);
-    assert_int_equal(qkv_tokenizer_encode(t, "\xF0\x9F\x98\x80\xE0\xB8\xAA", 7, NULL, &ids), QKV_UNSUPPORTED);
-    assert_int_equal(ids.n, 0);
-    qkv_ids_free(&ids);
+    assert_int_equal(qkv_tokenizer_encode(t, qkv_cstr("cat"), NULL, &ids), QKV_OK);
+    assert_int_equal(qkv_tokenizer_encode(t, qkv_cstr("\xF0\x9F\x98\x80\xE0\xB8\xAA"), NULL, &ids), QKV_UNSUPPORTED);
+    assert_int_equal(ids->n, 0);
+    qkv_free(ids);
     qkv_tokenizer_free(t);
 }
 
@@ -903,15 +903,15 @@ static void a_megabyte_of_one_letter(void **state)
 static qkv_status use_path(void)
 {
     static const char text[] = "The <s>cat sat [MASK] e\xCC\x81 \xE6\x88\x91 \xF0\x9F\x98\x80 hello world 12";
-    qkv_ids ids = { 0 };
-    qkv_buffer out = { 0 };
+    qkv_encoding *ids = NULL;
+    qkv_text *out = NULL;
     qkv_tokenizer *t = qkv_tokenizer_load(path);
-    const qkv_encode_opts opts = { .specials = 1, .with_special_tokens = 1 };
+    const qkv_encode_opts opts = { .pair = qkv_cstr("b"), .parse_special = 1, .add_special = 1 };
     qkv_status status = t ? QKV_OK : qkv_error_status();
-    if (!status) status = qkv_tokenizer_encode_pair(t, text, sizeof text - 1, "b", 1, &opts, &ids);
-    if (!status) status = qkv_tokenizer_decode(t, ids.ids, ids.n, 0, &out);
-    qkv_ids_free(&ids);
-    qkv_buffer_free(&out);
+    if (!status) status = qkv_tokenizer_encode(t, (qkv_str){ text, sizeof text - 1 }, &opts, &ids);
+    if (!status) status = qkv_tokenizer_decode(t, ids->ids, ids->n, 0, &out);
+    qkv_free(ids);
+    qkv_free(out);
     qkv_tokenizer_free(t);
     return status;
 }

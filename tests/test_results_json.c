@@ -130,12 +130,12 @@ static void what_was_classified(void **state)
 
 static qkv_status use_ids(qkv_buffer *text)
 {
-    qkv_ids ids = { 0 };
+    qkv_encoding *ids = NULL;
     qkv_model *m = make_model();
     const qkv_tokenizer *t = m ? qkv_model_tokenizer(m, QKV_SIDE_SOURCE) : NULL;
-    qkv_status status = m ? qkv_tokenizer_encode(t, "c \"b\"", 5, NULL, &ids) : qkv_error_status();
-    if (!status) status = qkv_ids_json(t, &ids, 1, text);
-    qkv_ids_free(&ids);
+    qkv_status status = m ? qkv_tokenizer_encode(t, qkv_cstr("c \"b\""), NULL, &ids) : qkv_error_status();
+    if (!status) status = qkv_ids_json(t, ids, 1, text);
+    qkv_free(ids);
     qkv_model_free(m);
     return status;
 }

@@ -602,7 +602,7 @@ static void many_texts_and_ids(void **state)
     char body[16384] = "{\"input\":[", ids_body[16384] = "{\"dimensions\":5,\"input\":[", path[64];
     const char *texts[TEXTS];
     const qkv_tokenizer *t = qkv_model_tokenizer(models[MODEL_ENCODER], QKV_SIDE_SOURCE);
-    qkv_ids ids = { 0 };
+    qkv_encoding *ids = NULL;
     qkv_matrix *rows = NULL;
     int64_t tokens = 0;
     (void)state;
@@ -610,12 +610,12 @@ static void many_texts_and_ids(void **state)
         char *end = ids_body + strlen(ids_body);
         texts[i] = i % 7 ? kinds[i % 3] : kinds[3];
         snprintf(body + strlen(body), sizeof body - strlen(body), "%s\"%s\"", i ? "," : "", texts[i]);
-        assert_int_equal(qkv_tokenizer_encode(t, texts[i], strlen(texts[i]), NULL, &ids), QKV_OK);
-        tokens += (int64_t)ids.n;
+        assert_int_equal(qkv_tokenizer_encode(t, qkv_cstr(texts[i]), NULL, &ids), QKV_OK);
+        tokens += ids->n;
         end += sprintf(end, "%s[", i ? "," : "");
-        if (i % 2 || !ids.n) end += sprintf(end, "%d,", qkv_tokenizer_id(t, "<s>"));
-        for (size_t k = 0; k < ids.n; k++) end += sprintf(end, "%d,", ids.ids[k]);
-        if (i % 2 || !ids.n) end += sprintf(end, "%d,", qkv_tokenizer_id(t, "</s>"));
+        if (i % 2 || !ids->n) end += sprintf(end, "%d,", qkv_tokenizer_id(t, "<s>"));
+        for (int64_t k = 0; k < ids->n; k++) end += sprintf(end, "%d,", ids->ids[k]);
+        if (i % 2 || !ids->n) end += sprintf(end, "%d,", qkv_tokenizer_id(t, "</s>"));
         strcpy(end - 1, "]");
     }
     strcat(body, "]}"), strcat(ids_body, "]}");
@@ -654,7 +654,7 @@ static void many_texts_and_ids(void **state)
     assert_string_equal(text_at(x, "error/message"), "\"input\": element 1 is the id 330: the model has the ids 0 to 311");
     json_free(x);
     qkv_free(rows);
-    qkv_ids_free(&ids);
+    qkv_free(ids);
 }
 
 /* Of a long text, 512 tokens are read and counted. */
@@ -663,44 +663,45 @@ static void usage_counts_what_is_read(void **state)
     enum { LETTERS = 3000 };
     static const char *const heads[] = { "{\"input\":\"", "{\"input\":[\"the cat\",\"" };
     char *body = malloc(LETTERS + 64);
-    qkv_ids ids = { 0 };
+    qkv_encoding *ids = NULL;
     (void)state;
     assert_non_null(body);
     assert_int_equal(
-        qkv_tokenizer_encode(qkv_model_tokenizer(models[MODEL_ENCODER], QKV_SIDE_SOURCE), "the cat", 7, NULL, &ids), QKV_OK);
+        qkv_tokenizer_encode(qkv_model_tokenizer(models[MODEL_ENCODER], QKV_SIDE_SOURCE), qkv_cstr("the cat"), NULL, &ids),
+        QKV_OK);
     for (int i = 0; i < 2; i++) {
         int n = sprintf(body, "%s", heads[i]);
         memset(body + n, 'x', LETTERS);
         strcpy(body + n + LETTERS, i ? "\"]}" : "\"}");
         const qkv__json_value *x = posted(MODEL_ENCODER, "/v1/embeddings", body);
-        assert_int_equal(qkv__json_int(at(x, "usage/prompt_tokens")), 512 + (i ? 1 + (int)ids.n : 0));
-        assert_int_equal(qkv__json_int(at(x, "usage/total_tokens")), 512 + (i ? 1 + (int)ids.n : 0));
+        assert_int_equal(qkv__json_int(at(x, "usage/prompt_tokens")), 512 + (i ? 1 + (int)ids->n : 0));
+        assert_int_equal(qkv__json_int(at(x, "usage/total_tokens")), 512 + (i ? 1 + (int)ids->n : 0));
         json_free(x);
     }
-    qkv_ids_free(&ids);
+    qkv_free(ids);
     free(body);
 }
 
 static void tokens_are_the_librarys(void **state)
 {
     static const char text[] = "the \xE7\x8C\xAB\0sat";
-    qkv_ids ids = { 0 };
+    qkv_encoding *ids = NULL;
     (void)state;
     const qkv_tokenizer *t = qkv_model_tokenizer(models[MODEL_PAIR], QKV_SIDE_SOURCE);
-    assert_int_equal(qkv_tokenizer_encode(t, text, sizeof text - 1, NULL, &ids), QKV_OK);
+    assert_int_equal(qkv_tokenizer_encode(t, (qkv_str){ text, sizeof text - 1 }, NULL, &ids), QKV_OK);
     const qkv__json_value *x = posted(MODEL_PAIR, "/tokenize", "{\"text\":\"the 猫\\u0000sat\",\"side\":\"target\"}");
-    assert_int_equal(qkv__json_size(at(x, "ids")), ids.n);
-    for (size_t i = 0; i < ids.n; i++) {
-        assert_int_equal(qkv__json_int(qkv__json_at(at(x, "ids"), i)), ids.ids[i]);
-        assert_string_equal(qkv__json_text(qkv__json_at(at(x, "tokens"), i)), qkv_tokenizer_token(t, ids.ids[i]));
-        assert_int_equal(qkv__json_int(qkv__json_at(qkv__json_at(at(x, "spans"), i), 1)), ids.spans[i].end);
+    assert_int_equal(qkv__json_size(at(x, "ids")), ids->n);
+    for (size_t i = 0; i < (size_t)ids->n; i++) {
+        assert_int_equal(qkv__json_int(qkv__json_at(at(x, "ids"), i)), ids->ids[i]);
+        assert_string_equal(qkv__json_text(qkv__json_at(at(x, "tokens"), i)), qkv_tokenizer_token(t, ids->ids[i]));
+        assert_int_equal(qkv__json_int(qkv__json_at(qkv__json_at(at(x, "spans"), i), 1)), ids->spans[i].end);
     }
     json_free(x);
     x = posted(MODEL_PAIR, "/tokenize", "{\"text\":[\"a\",\"\"]}");
     assert_int_equal(qkv__json_size(at(x, "results/0/ids")), 1);
     assert_int_equal(qkv__json_size(at(x, "results/1/ids")), 0);
     json_free(x);
-    qkv_ids_free(&ids);
+    qkv_free(ids);
 }
 
 /* The forms of llama.cpp and vLLM: the ids alone, pieces that make up the text, special tokens around it; and back. */
@@ -709,25 +710,25 @@ static void tokens_in_other_forms(void **state)
     static const char text[] = "the 猫 sat";
     (void)state;
     const qkv_tokenizer *t = qkv_model_tokenizer(models[MODEL_PAIR], QKV_SIDE_SOURCE);
-    qkv_ids ids = { 0 };
+    qkv_encoding *ids = NULL;
     char joined[64] = "", body[512];
-    assert_int_equal(qkv_tokenizer_encode(t, text, strlen(text), NULL, &ids), QKV_OK);
+    assert_int_equal(qkv_tokenizer_encode(t, qkv_cstr(text), NULL, &ids), QKV_OK);
     const qkv__json_value *x = posted(MODEL_PAIR, "/tokenize", "{\"content\":\"the 猫 sat\"}");
     const qkv__json_value *y = posted(MODEL_PAIR, "/tokenize", "{\"content\":\"the 猫 sat\",\"with_pieces\":true}");
     const qkv__json_value *z = posted(MODEL_PAIR, "/tokenize",
                                       "{\"prompt\":\"the 猫 sat\",\"return_token_strs\":true,\"model\":\"tiny\"}");
     assert_int_equal(qkv__json_size(x), 1);
-    assert_int_equal(qkv__json_size(at(x, "tokens")), ids.n);
-    assert_int_equal(qkv__json_size(at(z, "tokens")), ids.n + 1); /* with </s> */
-    assert_int_equal(qkv__json_int(at(z, "count")), ids.n + 1);
-    assert_int_equal(qkv__json_int(qkv__json_at(at(z, "tokens"), ids.n)), qkv_tokenizer_id(t, "</s>"));
-    assert_string_equal(qkv__json_text(qkv__json_at(at(z, "token_strs"), ids.n)), "</s>");
+    assert_int_equal(qkv__json_size(at(x, "tokens")), ids->n);
+    assert_int_equal(qkv__json_size(at(z, "tokens")), ids->n + 1); /* with </s> */
+    assert_int_equal(qkv__json_int(at(z, "count")), ids->n + 1);
+    assert_int_equal(qkv__json_int(qkv__json_at(at(z, "tokens"), (size_t)ids->n)), qkv_tokenizer_id(t, "</s>"));
+    assert_string_equal(qkv__json_text(qkv__json_at(at(z, "token_strs"), (size_t)ids->n)), "</s>");
     assert_true(qkv__json_is_null(at(z, "max_model_len")));
-    for (size_t i = 0; i < ids.n; i++) {
+    for (size_t i = 0; i < (size_t)ids->n; i++) {
         const qkv__json_value *piece = qkv__json_get(qkv__json_at(at(y, "tokens"), i), "piece");
-        assert_int_equal(qkv__json_int(qkv__json_at(at(x, "tokens"), i)), ids.ids[i]);
-        assert_int_equal(qkv__json_int(qkv__json_at(at(z, "tokens"), i)), ids.ids[i]);
-        assert_int_equal(qkv__json_int(qkv__json_get(qkv__json_at(at(y, "tokens"), i), "id")), ids.ids[i]);
+        assert_int_equal(qkv__json_int(qkv__json_at(at(x, "tokens"), i)), ids->ids[i]);
+        assert_int_equal(qkv__json_int(qkv__json_at(at(z, "tokens"), i)), ids->ids[i]);
+        assert_int_equal(qkv__json_int(qkv__json_get(qkv__json_at(at(y, "tokens"), i), "id")), ids->ids[i]);
         if (qkv__json_is_string(piece)) strcat(joined, qkv__json_text(piece));
         else
             for (size_t k = 0; k < qkv__json_size(piece); k++)
@@ -751,7 +752,7 @@ static void tokens_in_other_forms(void **state)
     assert_int_equal(qkv__json_int(at(z, "tokens/1")), qkv_tokenizer_id(t, "</s>"));
     assert_int_equal(qkv__json_size(at(z, "tokens")), 3);
     json_free(x), json_free(y), json_free(z);
-    qkv_ids_free(&ids);
+    qkv_free(ids);
 }
 
 /* ---- completions ---- */

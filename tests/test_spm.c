@@ -93,19 +93,19 @@ static qkv_tokenizer *load_golden(const char *name)
 /* ---- the same as SentencePiece ---- */
 
 /* Ids with a space between them, as its tools print them. */
-static char *print_ids(const qkv_ids *ids)
+static char *print_ids(const qkv_encoding *ids)
 {
-    char *text = malloc(12 * ids->n + 1), *at = text;
+    char *text = malloc(12 * (size_t)ids->n + 1), *at = text;
     *at = '\0';
-    for (size_t i = 0; i < ids->n; i++) at += sprintf(at, i ? " %d" : "%d", ids->ids[i]);
+    for (int64_t i = 0; i < ids->n; i++) at += sprintf(at, i ? " %d" : "%d", ids->ids[i]);
     return text;
 }
 
 /* Spans go forward, inside the text. */
-static void check_spans(const qkv_ids *ids, size_t length)
+static void check_spans(const qkv_encoding *ids, size_t length)
 {
     size_t last = 0;
-    for (size_t i = 0; i < ids->n; last = ids->spans[i++].begin) {
+    for (int64_t i = 0; i < ids->n; last = ids->spans[i++].begin) {
         assert_true(ids->spans[i].begin >= last && ids->spans[i].end >= ids->spans[i].begin);
         assert_true(ids->spans[i].end <= length);
     }
@@ -113,20 +113,20 @@ static void check_spans(const qkv_ids *ids, size_t length)
 
 static void check_line(const qkv_tokenizer *t, const char *name, const char *line, size_t length, const char *wanted)
 {
-    qkv_ids ids = { 0 };
-    qkv_buffer text = { 0 };
+    qkv_encoding *ids = NULL;
+    qkv_text *text = NULL;
     const char *bar = strchr(wanted, '|'), *over = strchr(wanted, '\n');
-    assert_int_equal(qkv_tokenizer_encode(t, line, length, NULL, &ids), QKV_OK);
-    char *printed = print_ids(&ids);
+    assert_int_equal(qkv_tokenizer_encode(t, (qkv_str){ line, length }, NULL, &ids), QKV_OK);
+    char *printed = print_ids(ids);
     if (strlen(printed) != (size_t)(bar - wanted) || memcmp(printed, wanted, strlen(printed)))
         fail_msg("%s: \"%.*s\" gives %s, not %.*s", name, (int)length, line, printed, (int)(bar - wanted), wanted);
-    check_spans(&ids, length);
-    assert_int_equal(qkv_tokenizer_decode(t, ids.ids, ids.n, 0, &text), QKV_OK);
-    if (text.length != (size_t)(over - bar - 1) || memcmp(text.data, bar + 1, text.length))
-        fail_msg("%s: \"%.*s\" is decoded as \"%s\"", name, (int)length, line, text.data);
+    check_spans(ids, length);
+    assert_int_equal(qkv_tokenizer_decode(t, ids->ids, ids->n, 0, &text), QKV_OK);
+    if (text->length != (size_t)(over - bar - 1) || memcmp(text->data, bar + 1, text->length))
+        fail_msg("%s: \"%.*s\" is decoded as \"%s\"", name, (int)length, line, text->data);
     free(printed);
-    qkv_ids_free(&ids);
-    qkv_buffer_free(&text);
+    qkv_free(ids);
+    qkv_free(text);
 }
 
 /* After "# name", "ids|text" for each line of spm_text.txt. */
@@ -155,13 +155,13 @@ static void where_tokens_come_from(void **state)
     (void)state;
     static const char text[] = "the \xEF\xAC\x81ne cat";
     qkv_tokenizer *t = load_golden("unigram");
-    qkv_ids ids = { 0 };
-    assert_int_equal(qkv_tokenizer_encode(t, text, strlen(text), NULL, &ids), QKV_OK);
-    assert_true(ids.n > 3 && ids.spans[0].begin == 0 && ids.spans[ids.n - 1].end == strlen(text));
+    qkv_encoding *ids = NULL;
+    assert_int_equal(qkv_tokenizer_encode(t, qkv_cstr(text), NULL, &ids), QKV_OK);
+    assert_true(ids->n > 3 && ids->spans[0].begin == 0 && ids->spans[ids->n - 1].end == strlen(text));
     bool ligature = false;
-    for (size_t i = 0; i < ids.n; i++) ligature |= ids.spans[i].begin <= 4 && ids.spans[i].end >= 7;
+    for (int64_t i = 0; i < ids->n; i++) ligature |= ids->spans[i].begin <= 4 && ids->spans[i].end >= 7;
     assert_true(ligature);
-    qkv_ids_free(&ids);
+    qkv_free(ids);
     qkv_tokenizer_free(t);
 }
 
@@ -170,17 +170,17 @@ static void special_tokens(void **state)
     (void)state;
     static const char text[] = "<s>the</s><ctl>";
     qkv_tokenizer *t = load_golden("suffix");
-    qkv_ids ids = { 0 };
+    qkv_encoding *ids = NULL;
     int32_t first = qkv_tokenizer_id(t, "<s>"), last = qkv_tokenizer_id(t, "<ctl>");
     assert_true(first >= 0 && last >= 0 && qkv_tokenizer_is_special(t, last));
     assert_false(qkv_tokenizer_is_special(t, qkv_tokenizer_id(t, "<tag>")));
-    assert_int_equal(qkv_tokenizer_encode(t, text, strlen(text), NULL, &ids), QKV_OK);
-    for (size_t i = 0; i < ids.n; i++) assert_true(ids.ids[i] != first && ids.ids[i] != last);
-    assert_int_equal(qkv_tokenizer_encode(t, text, strlen(text), &(qkv_encode_opts){ .specials = 1 }, &ids), QKV_OK);
-    assert_true(ids.ids[0] == first && ids.ids[ids.n - 1] == last);
-    assert_true(ids.spans[0].begin == 0 && ids.spans[0].end == 3);
+    assert_int_equal(qkv_tokenizer_encode(t, qkv_cstr(text), NULL, &ids), QKV_OK);
+    for (int64_t i = 0; i < ids->n; i++) assert_true(ids->ids[i] != first && ids->ids[i] != last);
+    assert_int_equal(qkv_tokenizer_encode(t, qkv_cstr(text), &(qkv_encode_opts){ .parse_special = 1 }, &ids), QKV_OK);
+    assert_true(ids->ids[0] == first && ids->ids[ids->n - 1] == last);
+    assert_true(ids->spans[0].begin == 0 && ids->spans[0].end == 3);
     assert_int_equal(qkv_tokenizer_save(t, path), QKV_UNSUPPORTED);
-    qkv_ids_free(&ids);
+    qkv_free(ids);
     qkv_tokenizer_free(t);
 }
 
@@ -196,25 +196,24 @@ static void frames(void **state)
                  { "{\"tokenizer_class\": \"T5Tokenizer\"}", 0, 1 },
                  { "{\"add_bos_token\": true, \"add_eos_token\": true}", 1, 1 },
                  { "{\"tokenizer_class\": \"LlamaTokenizer\", \"add_bos_token\": false}", 0, 0 } };
-    qkv_ids bare = { 0 }, framed = { 0 };
+    qkv_encoding *bare = NULL, *framed = NULL;
     copy_file(GOLDEN("spm_unigram.model"), path);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         put_text("tokenizer_config.json", rows[i].config);
         qkv_tokenizer *t = load(path);
-        assert_int_equal(qkv_tokenizer_encode(t, "the cat", 7, NULL, &bare), QKV_OK);
-        assert_int_equal(qkv_tokenizer_encode(t, "the cat", 7, &(qkv_encode_opts){ .with_special_tokens = 1 }, &framed),
-                         QKV_OK);
-        assert_int_equal(framed.n, bare.n + (size_t)(rows[i].first + rows[i].last));
-        if (rows[i].first) assert_int_equal(framed.ids[0], qkv_tokenizer_id(t, "<s>"));
-        if (rows[i].last) assert_int_equal(framed.ids[framed.n - 1], qkv_tokenizer_id(t, "</s>"));
+        assert_int_equal(qkv_tokenizer_encode(t, qkv_cstr("the cat"), NULL, &bare), QKV_OK);
+        assert_int_equal(qkv_tokenizer_encode(t, qkv_cstr("the cat"), &(qkv_encode_opts){ .add_special = 1 }, &framed), QKV_OK);
+        assert_int_equal(framed->n, bare->n + rows[i].first + rows[i].last);
+        if (rows[i].first) assert_int_equal(framed->ids[0], qkv_tokenizer_id(t, "<s>"));
+        if (rows[i].last) assert_int_equal(framed->ids[framed->n - 1], qkv_tokenizer_id(t, "</s>"));
         qkv_tokenizer_free(t);
     }
     put_text("tokenizer_config.json", "[]");
     assert_null(qkv_tokenizer_load(path));
     assert_int_equal(qkv_error_status(), QKV_FORMAT);
     unlink(in_folder("tokenizer_config.json"));
-    qkv_ids_free(&bare);
-    qkv_ids_free(&framed);
+    qkv_free(bare);
+    qkv_free(framed);
 }
 
 /* ---- OPUS-MT ---- */
@@ -239,50 +238,49 @@ static void opus_folder(void **state)
     (void)state;
     static const char text[] = "the cat sat on \xF0\x9F\x90\xA2\xF0\x9F\x90\xA2 \xF0\x9F\x90\xA2 mats";
     qkv_tokenizer *pieces = load_golden("unigram"), *source, *target;
-    qkv_ids cut = { 0 }, ids = { 0 };
-    qkv_buffer out = { 0 };
+    qkv_encoding *cut = NULL, *ids = NULL;
+    qkv_text *out = NULL;
     unlink(path);
     copy_file(GOLDEN("spm_unigram.model"), in_folder("source.spm"));
     copy_file(GOLDEN("spm_suffix.model"), in_folder("target.spm"));
     put_vocabulary(pieces);
     if (qkv_tokenizers_load(folder, &source, &target)) fail_msg("%s", qkv_error());
     assert_true(source && target);
-    assert_int_equal(qkv_tokenizer_encode(pieces, text, strlen(text), NULL, &cut), QKV_OK);
-    assert_int_equal(qkv_tokenizer_encode(source, text, strlen(text), &(qkv_encode_opts){ .with_special_tokens = 1 }, &ids),
-                     QKV_OK);
-    assert_int_equal(ids.n, cut.n + 1);
-    assert_int_equal(ids.ids[cut.n], 0);
+    assert_int_equal(qkv_tokenizer_encode(pieces, qkv_cstr(text), NULL, &cut), QKV_OK);
+    assert_int_equal(qkv_tokenizer_encode(source, qkv_cstr(text), &(qkv_encode_opts){ .add_special = 1 }, &ids), QKV_OK);
+    assert_int_equal(ids->n, cut->n + 1);
+    assert_int_equal(ids->ids[cut->n], 0);
     int known = 0, unknown = 0;
-    for (size_t i = 0; i < cut.n; i++) {
-        int32_t wanted = qkv_tokenizer_id(source, qkv_tokenizer_token(pieces, cut.ids[i]));
-        bool is_turtles = cut.spans[i].begin == 15; /* two of them are one unknown piece, which the vocabulary knows */
+    for (int64_t i = 0; i < cut->n; i++) {
+        int32_t wanted = qkv_tokenizer_id(source, qkv_tokenizer_token(pieces, cut->ids[i]));
+        bool is_turtles = cut->spans[i].begin == 15; /* two of them are one unknown piece, which the vocabulary knows */
         if (is_turtles) wanted = qkv_tokenizer_id(source, "\xF0\x9F\x90\xA2\xF0\x9F\x90\xA2");
-        assert_int_equal(ids.ids[i], wanted < 0 ? 1 : wanted);
-        assert_true(ids.spans[i].begin == cut.spans[i].begin && ids.spans[i].end == cut.spans[i].end);
-        known += ids.ids[i] != 1;
-        unknown += ids.ids[i] == 1;
+        assert_int_equal(ids->ids[i], wanted < 0 ? 1 : wanted);
+        assert_true(ids->spans[i].begin == cut->spans[i].begin && ids->spans[i].end == cut->spans[i].end);
+        known += ids->ids[i] != 1;
+        unknown += ids->ids[i] == 1;
     }
     assert_true(known > 4 && unknown > 0);
-    assert_int_equal(qkv_tokenizer_encode(source, ">>de<< the cat", 14, NULL, &ids), QKV_OK);
-    assert_int_equal(ids.ids[0], qkv_tokenizer_id(source, ">>de<<"));
-    assert_int_equal(qkv_tokenizer_decode(source, ids.ids + 1, ids.n - 1, 1, &out), QKV_OK);
+    assert_int_equal(qkv_tokenizer_encode(source, qkv_cstr(">>de<< the cat"), NULL, &ids), QKV_OK);
+    assert_int_equal(ids->ids[0], qkv_tokenizer_id(source, ">>de<<"));
+    assert_int_equal(qkv_tokenizer_decode(source, ids->ids + 1, ids->n - 1, QKV_DECODE_SKIP_SPECIAL, &out), QKV_OK);
     assert_int_equal(qkv_tokenizer_save(source, path), QKV_UNSUPPORTED);
     qkv_tokenizer_free(source);
     qkv_tokenizer_free(target);
     qkv_tokenizer_free(pieces);
-    qkv_ids_free(&cut);
-    qkv_ids_free(&ids);
-    qkv_buffer_free(&out);
+    qkv_free(cut);
+    qkv_free(ids);
+    qkv_free(out);
 }
 
 static qkv_status load_folder(void)
 {
     qkv_tokenizer *source, *target;
-    qkv_ids ids = { 0 };
+    qkv_encoding *ids = NULL;
     qkv_status status = qkv_tokenizers_load(folder, &source, &target);
     if (!status)
-        status = qkv_tokenizer_encode(source, "the \xF0\x9F\x90\xA2", 8, &(qkv_encode_opts){ .with_special_tokens = 1 }, &ids);
-    qkv_ids_free(&ids);
+        status = qkv_tokenizer_encode(source, qkv_cstr("the \xF0\x9F\x90\xA2"), &(qkv_encode_opts){ .add_special = 1 }, &ids);
+    qkv_free(ids);
     qkv_tokenizer_free(source);
     qkv_tokenizer_free(target);
     return status;
@@ -410,16 +408,16 @@ static void hostile_models(void **state)
 static void try_model(void)
 {
     static const char text[] = " the cats \xEF\xAC\x81 e\xCC\x81 \xE6\x88\x91 \xF0\x9F\x98\x80<tag>";
-    qkv_ids ids = { 0 };
-    qkv_buffer out = { 0 };
+    qkv_encoding *ids = NULL;
+    qkv_text *out = NULL;
     qkv_tokenizer *t = qkv_tokenizer_load(path);
     if (t) {
-        assert_int_equal(qkv_tokenizer_encode(t, text, strlen(text), NULL, &ids), QKV_OK);
-        check_spans(&ids, strlen(text));
-        assert_int_equal(qkv_tokenizer_decode(t, ids.ids, ids.n, 0, &out), QKV_OK);
+        assert_int_equal(qkv_tokenizer_encode(t, qkv_cstr(text), NULL, &ids), QKV_OK);
+        check_spans(ids, strlen(text));
+        assert_int_equal(qkv_tokenizer_decode(t, ids->ids, ids->n, 0, &out), QKV_OK);
     } else if (qkv_error_status() != QKV_FORMAT && qkv_error_status() != QKV_UNSUPPORTED) fail_msg("%s", qkv_error());
-    qkv_ids_free(&ids);
-    qkv_buffer_free(&out);
+    qkv_free(ids);
+    qkv_free(out);
     qkv_tokenizer_free(t);
 }
 
@@ -458,12 +456,11 @@ static const struct {
     bool is_folder, target;
     qkv_encode_opts opts;
 } published[] = {
-    { "bert", PUBLISHED "tokenizers/bert/bert-base-uncased-vocab.txt", .opts = { .specials = 1, .with_special_tokens = 1 } },
-    { "gpt2", PUBLISHED "tokenizers/gpt2/tokenizer.json", .opts = { .specials = 1, .with_special_tokens = 1 } },
-    { "gpt2", PUBLISHED "tokenizers/gpt2/gpt2_vocab.json", .opts = { .specials = 1, .with_special_tokens = 1 } },
-    { "opus-source", PUBLISHED "tokenizers/opus-mt-fr-en", .is_folder = true, .opts = { .with_special_tokens = 1 } },
-    { "opus-target", PUBLISHED "tokenizers/opus-mt-fr-en", .is_folder = true, .target = true,
-      .opts = { .with_special_tokens = 1 } },
+    { "bert", PUBLISHED "tokenizers/bert/bert-base-uncased-vocab.txt", .opts = { .parse_special = 1, .add_special = 1 } },
+    { "gpt2", PUBLISHED "tokenizers/gpt2/tokenizer.json", .opts = { .parse_special = 1, .add_special = 1 } },
+    { "gpt2", PUBLISHED "tokenizers/gpt2/gpt2_vocab.json", .opts = { .parse_special = 1, .add_special = 1 } },
+    { "opus-source", PUBLISHED "tokenizers/opus-mt-fr-en", .is_folder = true, .opts = { .add_special = 1 } },
+    { "opus-target", PUBLISHED "tokenizers/opus-mt-fr-en", .is_folder = true, .target = true, .opts = { .add_special = 1 } },
     { "test_model", PUBLISHED "tokenizers/spm/test_model.model", .opts = { 0 } },
     { "test_ja_model", PUBLISHED "tokenizers/spm/test_ja_model.model", .opts = { 0 } },
     { "test_sentencepiece_with_bytefallback", PUBLISHED "tokenizers/spm/test_sentencepiece_with_bytefallback.model",
@@ -500,23 +497,23 @@ static void compare_published(size_t i, const char *lines, size_t size, const ch
 {
     qkv_tokenizer *t = load_published(i);
     qkv_encode_opts opts = published[i].opts;
-    qkv_ids ids = { 0 };
-    qkv_buffer repaired = { 0 };
+    qkv_encoding *ids = NULL;
+    qkv_text *repaired = NULL;
     int column = column_of(table, published[i].name), number = 0;
     for (const char *line = lines, *over; line < lines + size; line = over + 1) {
         over = memchr(line, '\n', (size_t)(lines + size - line));
         table = strchr(table, '\n') + 1;
         number++;
-        assert_int_equal(qkv_utf8_repair(line, (size_t)(over - line), &repaired), QKV_OK);
-        assert_int_equal(qkv_tokenizer_encode(t, repaired.data, repaired.length, &opts, &ids), QKV_OK);
-        char *printed = print_ids(&ids);
+        assert_int_equal(qkv_utf8_repair((qkv_str){ line, (size_t)(over - line) }, &repaired), QKV_OK);
+        assert_int_equal(qkv_tokenizer_encode(t, (qkv_str){ repaired->data, repaired->length }, &opts, &ids), QKV_OK);
+        char *printed = print_ids(ids);
         if (digest(printed) != (uint32_t)strtoul(table + 9 * column, NULL, 16))
-            fail_msg("%s: line %d: other ids for \"%s\": %s", published[i].path, number, repaired.data, printed);
+            fail_msg("%s: line %d: other ids for \"%s\": %s", published[i].path, number, repaired->data, printed);
         free(printed);
     }
     assert_true(number > 1000);
-    qkv_ids_free(&ids);
-    qkv_buffer_free(&repaired);
+    qkv_free(ids);
+    qkv_free(repaired);
     qkv_tokenizer_free(t);
 }
 
@@ -557,14 +554,14 @@ static void a_megabyte_of_one_letter(void **state)
 static qkv_status use_path(void)
 {
     static const char text[] = "the <tag>cats \xEF\xAC\x81 \xF0\x9F\x98\x80";
-    qkv_ids ids = { 0 };
-    qkv_buffer out = { 0 };
+    qkv_encoding *ids = NULL;
+    qkv_text *out = NULL;
     qkv_tokenizer *t = qkv_tokenizer_load(path);
     qkv_status status = t ? QKV_OK : qkv_error_status();
-    if (!status) status = qkv_tokenizer_encode(t, text, strlen(text), NULL, &ids);
-    if (!status) status = qkv_tokenizer_decode(t, ids.ids, ids.n, 0, &out);
-    qkv_ids_free(&ids);
-    qkv_buffer_free(&out);
+    if (!status) status = qkv_tokenizer_encode(t, qkv_cstr(text), NULL, &ids);
+    if (!status) status = qkv_tokenizer_decode(t, ids->ids, ids->n, 0, &out);
+    qkv_free(ids);
+    qkv_free(out);
     qkv_tokenizer_free(t);
     return status;
 }

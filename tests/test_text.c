@@ -131,18 +131,18 @@ static const struct {
 static void utf8_mistakes(void **state)
 {
     (void)state;
-    qkv_buffer out = { 0 };
+    qkv_text *out = NULL;
     for (size_t i = 0; i < sizeof utf8_rows / sizeof *utf8_rows; i++) {
         if (qkv_utf8_valid(utf8_rows[i].text, utf8_rows[i].length) != utf8_rows[i].good)
             fail_msg("row %zu is checked wrongly", i);
-        assert_int_equal(qkv_utf8_repair(utf8_rows[i].text, utf8_rows[i].length, &out), QKV_OK);
-        assert_string_equal(out.data, utf8_rows[i].repaired);
-        assert_int_equal(qkv_utf8_valid(out.data, out.length), out.length);
+        assert_int_equal(qkv_utf8_repair((qkv_str){ utf8_rows[i].text, utf8_rows[i].length }, &out), QKV_OK);
+        assert_string_equal(out->data, utf8_rows[i].repaired);
+        assert_int_equal(qkv_utf8_valid(out->data, out->length), out->length);
     }
     size_t bytes = 9;
     assert_int_equal(qkv_utf8_next("", 0, &bytes), -1);
     assert_int_equal(bytes, 0);
-    qkv_buffer_free(&out);
+    qkv_free(out);
     qkv_buffer_free(NULL);
 }
 
@@ -220,24 +220,24 @@ static qkv_tokenizer *load(const char *name)
 }
 
 /* Spans lie side by side and the ids give the text back. */
-static void check_round_trip(const qkv_tokenizer *t, const char *text, size_t length, const qkv_ids *ids)
+static void check_round_trip(const qkv_tokenizer *t, const char *text, size_t length, const qkv_encoding *ids)
 {
-    qkv_buffer out = { 0 };
+    qkv_text *out = NULL;
     size_t at = 0;
-    for (size_t i = 0; i < ids->n; at = ids->spans[i++].end) assert_int_equal(ids->spans[i].begin, at);
+    for (int64_t i = 0; i < ids->n; at = ids->spans[i++].end) assert_int_equal(ids->spans[i].begin, at);
     assert_int_equal(at, length);
     assert_int_equal(qkv_tokenizer_decode(t, ids->ids, ids->n, 0, &out), QKV_OK);
-    assert_int_equal(out.length, length);
-    assert_memory_equal(out.data, text, length);
-    qkv_buffer_free(&out);
+    assert_int_equal(out->length, length);
+    assert_memory_equal(out->data, text, length);
+    qkv_free(out);
 }
 
-static void check_ids(const qkv_tokenizer *t, const char *text, size_t length, const qkv__json_value *wanted, qkv_ids *ids,
-                      const char *name)
+static void check_ids(const qkv_tokenizer *t, const char *text, size_t length, const qkv__json_value *wanted,
+                      qkv_encoding **ids, const char *name)
 {
-    assert_int_equal(qkv_tokenizer_encode(t, text, length, &(qkv_encode_opts){ .specials = 1 }, ids), QKV_OK);
-    bool same = ids->n == qkv__json_size(wanted);
-    for (size_t i = 0; same && i < ids->n; i++) same = ids->ids[i] == qkv__json_int(qkv__json_at(wanted, i));
+    assert_int_equal(qkv_tokenizer_encode(t, (qkv_str){ text, length }, &(qkv_encode_opts){ .parse_special = 1 }, ids), QKV_OK);
+    bool same = (size_t)(*ids)->n == qkv__json_size(wanted);
+    for (size_t i = 0; same && i < (size_t)(*ids)->n; i++) same = (*ids)->ids[i] == qkv__json_int(qkv__json_at(wanted, i));
     if (!same) fail_msg("%s: other ids for \"%.*s\"", name, (int)length, text);
 }
 
@@ -254,17 +254,17 @@ static void compare(const qkv_tokenizer *t, const qkv__json_value *golden, const
     size_t size, n = 0;
     char *text = get_file(GOLDEN("text.txt"), &size);
     const qkv__json_value *lines = qkv__json_get(golden, "lines");
-    qkv_ids ids = { 0 };
+    qkv_encoding *ids = NULL;
     for (const char *line = text; line < text + size; line = strchr(line, '\n') + 1, n++) {
         size_t length = (size_t)(strchr(line, '\n') - line);
         check_ids(t, line, length, qkv__json_at(lines, n), &ids, name);
-        if (round_trip) check_round_trip(t, line, length, &ids);
+        if (round_trip) check_round_trip(t, line, length, ids);
     }
     assert_int_equal(n, qkv__json_size(lines));
     assert_true(n > 20);
     check_ids(t, text, size, qkv__json_get(golden, "whole"), &ids, name);
-    if (round_trip) check_round_trip(t, text, size, &ids);
-    qkv_ids_free(&ids);
+    if (round_trip) check_round_trip(t, text, size, ids);
+    qkv_free(ids);
     free(text);
 }
 
@@ -361,13 +361,13 @@ static void prefix_space_spans(void **state)
     change(&top, "prefix_space");
     assert_int_equal(json_write(top, path), 0);
     qkv_tokenizer *t = load(path);
-    qkv_ids ids = { 0 };
-    assert_int_equal(qkv_tokenizer_encode(t, "cat mat", 7, NULL, &ids), QKV_OK);
-    assert_int_equal(ids.n, 2);
-    assert_string_equal(qkv_tokenizer_token(t, ids.ids[0]), "\xC4\xA0"
-                                                            "cat");
-    assert_true(ids.spans[0].begin == 0 && ids.spans[0].end == 3 && ids.spans[1].begin == 3 && ids.spans[1].end == 7);
-    qkv_ids_free(&ids);
+    qkv_encoding *ids = NULL;
+    assert_int_equal(qkv_tokenizer_encode(t, qkv_cstr("cat mat"), NULL, &ids), QKV_OK);
+    assert_int_equal(ids->n, 2);
+    assert_string_equal(qkv_tokenizer_token(t, ids->ids[0]), "\xC4\xA0"
+                                                             "cat");
+    assert_true(ids->spans[0].begin == 0 && ids->spans[0].end == 3 && ids->spans[1].begin == 3 && ids->spans[1].end == 7);
+    qkv_free(ids);
     qkv_tokenizer_free(t);
     json_free(top);
 }
@@ -395,19 +395,19 @@ static void words_are_merged_by_the_definition(void **state)
 {
     (void)state;
     qkv_tokenizer *t = load(GOLDEN("text_tokenizer.json"));
-    qkv_ids ids = { 0 };
+    qkv_encoding *ids = NULL;
     for (int round = 0; round < 3000; round++) {
         char word[40];
         int32_t slow[40];
         size_t n = 1 + random_below(40);
         for (size_t i = 0; i < n; i++) word[i] = "abcehimnorstu"[random_below(13)];
         for (size_t i = 0; i < n; i++) slow[i] = t->byte_ids[(unsigned char)word[i]];
-        assert_int_equal(qkv_tokenizer_encode(t, word, n, NULL, &ids), QKV_OK);
+        assert_int_equal(qkv_tokenizer_encode(t, (qkv_str){ word, n }, NULL, &ids), QKV_OK);
         n = merge_slowly(t, slow, n);
-        assert_int_equal(ids.n, n);
-        assert_memory_equal(ids.ids, slow, n * sizeof *slow);
+        assert_int_equal(ids->n, n);
+        assert_memory_equal(ids->ids, slow, n * sizeof *slow);
     }
-    qkv_ids_free(&ids);
+    qkv_free(ids);
     qkv_tokenizer_free(t);
 }
 
@@ -415,20 +415,22 @@ static void any_bytes_come_back(void **state)
 {
     (void)state;
     qkv_tokenizer *t = load(GOLDEN("text_tokenizer.json"));
-    qkv_ids ids = { 0 };
+    qkv_encoding *ids = NULL;
     for (int round = 0; round < 2000; round++) {
         char text[200];
         size_t n = random_below(200);
         for (size_t i = 0; i < n; i++) text[i] = (char)random_below(round % 2 ? 256 : 128);
         bool valid = qkv_utf8_valid(text, n) == n;
-        assert_int_equal(qkv_tokenizer_encode(t, text, n, NULL, &ids), valid ? QKV_OK : QKV_FORMAT);
-        if (!valid) assert_int_equal(ids.n, 0);
-        assert_int_equal(qkv_tokenizer_encode(t, text, n, &(qkv_encode_opts){ .any_bytes = 1, .specials = 1 }, &ids), QKV_OK);
-        check_round_trip(t, text, n, &ids);
+        assert_int_equal(qkv_tokenizer_encode(t, (qkv_str){ text, n }, NULL, &ids), valid ? QKV_OK : QKV_FORMAT);
+        if (!valid) assert_int_equal(ids->n, 0);
+        assert_int_equal(qkv_tokenizer_encode(t, (qkv_str){ text, n },
+                                              &(qkv_encode_opts){ .allow_invalid_utf8 = 1, .parse_special = 1 }, &ids),
+                         QKV_OK);
+        check_round_trip(t, text, n, ids);
     }
-    assert_int_equal(qkv_tokenizer_encode(t, "ab\xFF", 3, NULL, &ids), QKV_FORMAT);
+    assert_int_equal(qkv_tokenizer_encode(t, qkv_cstr("ab\xFF"), NULL, &ids), QKV_FORMAT);
     assert_non_null(strstr(qkv_error(), "offset 2"));
-    qkv_ids_free(&ids);
+    qkv_free(ids);
     qkv_tokenizer_free(t);
 }
 
@@ -442,11 +444,12 @@ static void a_megabyte_without_a_gap(void **state)
     qkv_tokenizer *t = load(GOLDEN("text_tokenizer.json"));
     for (size_t p = 0; p < sizeof parts / sizeof *parts; p++) {
         size_t n = 0;
-        qkv_ids ids = { 0 };
+        qkv_encoding *ids = NULL;
         while (n < BYTES) n += (size_t)sprintf(text + n, "%s", parts[p]);
-        assert_int_equal(qkv_tokenizer_encode(t, text, n, &(qkv_encode_opts){ .any_bytes = 1 }, &ids), QKV_OK);
-        check_round_trip(t, text, n, &ids);
-        qkv_ids_free(&ids);
+        assert_int_equal(qkv_tokenizer_encode(t, (qkv_str){ text, n }, &(qkv_encode_opts){ .allow_invalid_utf8 = 1 }, &ids),
+                         QKV_OK);
+        check_round_trip(t, text, n, ids);
+        qkv_free(ids);
     }
     qkv_tokenizer_free(t);
     free(text);
@@ -457,19 +460,19 @@ static void special_tokens_in_text(void **state)
     (void)state;
     const char *text = "<s>cat</s>";
     qkv_tokenizer *t = load(GOLDEN("text_tokenizer.json"));
-    qkv_ids ids = { 0 };
-    qkv_buffer out = { 0 };
-    assert_int_equal(qkv_tokenizer_encode(t, text, 10, NULL, &ids), QKV_OK);
-    assert_true(ids.n > 3);
-    for (size_t i = 0; i < ids.n; i++) assert_false(qkv_tokenizer_is_special(t, ids.ids[i]));
-    check_round_trip(t, text, 10, &ids);
-    assert_int_equal(qkv_tokenizer_encode(t, text, 10, &(qkv_encode_opts){ .specials = 1 }, &ids), QKV_OK);
-    assert_true(ids.ids[0] == 1 && ids.ids[ids.n - 1] == 2);
-    check_round_trip(t, text, 10, &ids);
-    assert_int_equal(qkv_tokenizer_decode(t, ids.ids, ids.n, 1, &out), QKV_OK);
-    assert_string_equal(out.data, "cat");
-    qkv_buffer_free(&out);
-    qkv_ids_free(&ids);
+    qkv_encoding *ids = NULL;
+    qkv_text *out = NULL;
+    assert_int_equal(qkv_tokenizer_encode(t, (qkv_str){ text, 10 }, NULL, &ids), QKV_OK);
+    assert_true(ids->n > 3);
+    for (int64_t i = 0; i < ids->n; i++) assert_false(qkv_tokenizer_is_special(t, ids->ids[i]));
+    check_round_trip(t, text, 10, ids);
+    assert_int_equal(qkv_tokenizer_encode(t, (qkv_str){ text, 10 }, &(qkv_encode_opts){ .parse_special = 1 }, &ids), QKV_OK);
+    assert_true(ids->ids[0] == 1 && ids->ids[ids->n - 1] == 2);
+    check_round_trip(t, text, 10, ids);
+    assert_int_equal(qkv_tokenizer_decode(t, ids->ids, ids->n, QKV_DECODE_SKIP_SPECIAL, &out), QKV_OK);
+    assert_string_equal(out->data, "cat");
+    qkv_free(out);
+    qkv_free(ids);
     qkv_tokenizer_free(t);
 }
 
@@ -477,7 +480,7 @@ static void looking_up(void **state)
 {
     (void)state;
     qkv_tokenizer *t = load(GOLDEN("text_tokenizer.json"));
-    qkv_buffer out = { 0 };
+    qkv_text *out = NULL;
     static const char *const specials[] = { "<pad>", "<s>", "</s>", "<unk>" };
     for (int32_t id = 0; id < qkv_tokenizer_vocab_size(t); id++) {
         assert_int_equal(qkv_tokenizer_id(t, qkv_tokenizer_token(t, id)), id);
@@ -490,11 +493,11 @@ static void looking_up(void **state)
     assert_int_equal(qkv_tokenizer_is_special(t, -1), 0);
     assert_int_equal(qkv_tokenizer_decode(t, (int32_t[]){ 5, 700 }, 2, 0, &out), QKV_USAGE);
     assert_non_null(strstr(qkv_error(), "id 700 at place 1"));
-    assert_int_equal(out.length, 0);
+    assert_int_equal(out->length, 0);
     assert_int_equal(qkv_tokenizer_decode(t, (int32_t[]){ -1 }, 1, 0, &out), QKV_USAGE);
     assert_int_equal(qkv_tokenizer_decode(t, NULL, 0, 0, &out), QKV_OK);
-    assert_string_equal(out.data, "");
-    qkv_buffer_free(&out);
+    assert_string_equal(out->data, "");
+    qkv_free(out);
     qkv_tokenizer_free(t);
 }
 
@@ -503,7 +506,7 @@ static void shown_tokens(void **state)
 {
     (void)state;
     static const char *const files[] = { "text_tokenizer.json", "text_words.json", "text_characters.json", "spm_bytes.model" };
-    qkv_buffer shown = { 0 };
+    qkv_text *shown = NULL;
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         char file[512];
         snprintf(file, sizeof file, QKV_GOLDEN "/%s", files[i]);
@@ -511,10 +514,10 @@ static void shown_tokens(void **state)
         assert_non_null(t);
         for (int32_t id = 0; id < qkv_tokenizer_vocab_size(t); id++) {
             assert_int_equal(qkv_tokenizer_show(t, id, &shown), QKV_OK);
-            if (qkv_tokenizer_find_shown(t, shown.data) != id) fail_msg("%s: token %d is shown as %s", file, id, shown.data);
-            assert_int_equal(qkv_utf8_valid(shown.data, shown.length), shown.length);
+            if (qkv_tokenizer_find_shown(t, shown->data) != id) fail_msg("%s: token %d is shown as %s", file, id, shown->data);
+            assert_int_equal(qkv_utf8_valid(shown->data, shown->length), shown->length);
             if (qkv_tokenizer_kind(t) == QKV_TOKEN_PUBLISHED) continue; /* as the file has it */
-            if (strpbrk(shown.data, " \n\t") || !shown.length) fail_msg("%s: token %d: \"%s\"", file, id, shown.data);
+            if (strpbrk(shown->data, " \n\t") || !shown->length) fail_msg("%s: token %d: \"%s\"", file, id, shown->data);
         }
         assert_int_equal(qkv_tokenizer_show(t, qkv_tokenizer_vocab_size(t), &shown), QKV_USAGE);
         assert_int_equal(qkv_tokenizer_find_shown(t, "no such token"), -1);
@@ -523,15 +526,15 @@ static void shown_tokens(void **state)
     }
     assert_int_equal(qkv_tokenizer_show(NULL, 0, &shown), QKV_USAGE);
     assert_int_equal(qkv_tokenizer_find_shown(NULL, "x"), -1);
-    qkv_buffer_free(&shown);
+    qkv_free(shown);
 }
 
 static void nothing_is_refused(void **state)
 {
     (void)state;
-    qkv_ids ids = { 0 };
-    qkv_buffer out = { 0 };
-    assert_int_equal(qkv_tokenizer_encode(NULL, "a", 1, NULL, &ids), QKV_USAGE);
+    qkv_encoding *ids = NULL;
+    qkv_text *out = NULL;
+    assert_int_equal(qkv_tokenizer_encode(NULL, qkv_cstr("a"), NULL, &ids), QKV_USAGE);
     assert_int_equal(qkv_tokenizer_decode(NULL, NULL, 0, 0, &out), QKV_USAGE);
     assert_int_equal(qkv_tokenizer_save(NULL, path), QKV_USAGE);
     assert_null(qkv_tokenizer_load(NULL));
@@ -542,7 +545,7 @@ static void nothing_is_refused(void **state)
     assert_int_equal(qkv_word_counts_distinct(NULL), 0);
     qkv_tokenizer_free(NULL);
     qkv_word_counts_free(NULL);
-    qkv_ids_free(NULL);
+    qkv_free(NULL);
 }
 
 /* ---- threads ---- */
@@ -550,14 +553,14 @@ static void nothing_is_refused(void **state)
 static void *encode_often(void *tokenizer)
 {
     const char *text = "The cat sat on the mat, 我爱你。";
-    qkv_ids ids = { 0 };
-    size_t n = 0;
+    qkv_encoding *ids = NULL;
+    int64_t n = 0;
     bool same = true;
     for (int i = 0; i < 500; i++) {
-        same = same && !qkv_tokenizer_encode(tokenizer, text, strlen(text), NULL, &ids) && (!i || ids.n == n);
-        n = ids.n;
+        same = same && !qkv_tokenizer_encode(tokenizer, qkv_cstr(text), NULL, &ids) && (!i || ids->n == n);
+        n = ids->n;
     }
-    qkv_ids_free(&ids);
+    qkv_free(ids);
     return same ? tokenizer : NULL;
 }
 
@@ -739,16 +742,16 @@ static void no_merge_spells_a_special_token(void **state)
 {
     (void)state;
     qkv_word_counts *w = qkv_word_counts_new();
-    qkv_ids ids = { 0 };
+    qkv_encoding *ids = NULL;
     for (int i = 0; i < 9; i++) assert_int_equal(qkv_word_counts_add(w, "pad", 3), QKV_OK);
     qkv_tokenizer *t = qkv_tokenizer_train(w, &(qkv_tokenizer_opts){ .specials = (const char *[]){ "pad" }, .n_specials = 1 });
     assert_non_null(t);
     assert_int_equal(qkv_tokenizer_vocab_size(t), 258);
-    assert_int_equal(qkv_tokenizer_encode(t, "pad", 3, NULL, &ids), QKV_OK);
-    assert_int_equal(ids.n, 2);
-    assert_int_equal(qkv_tokenizer_encode(t, "pad", 3, &(qkv_encode_opts){ .specials = 1 }, &ids), QKV_OK);
-    assert_true(ids.n == 1 && ids.ids[0] == 0);
-    qkv_ids_free(&ids);
+    assert_int_equal(qkv_tokenizer_encode(t, qkv_cstr("pad"), NULL, &ids), QKV_OK);
+    assert_int_equal(ids->n, 2);
+    assert_int_equal(qkv_tokenizer_encode(t, qkv_cstr("pad"), &(qkv_encode_opts){ .parse_special = 1 }, &ids), QKV_OK);
+    assert_true(ids->n == 1 && ids->ids[0] == 0);
+    qkv_free(ids);
     qkv_tokenizer_free(t);
     qkv_word_counts_free(w);
 }
@@ -1163,17 +1166,18 @@ static qkv_status load_golden(void)
 static qkv_status use_golden(void)
 {
     static const char text[] = "The cat <s> sat on the mat \xFF";
-    qkv_ids ids = { 0 };
-    qkv_buffer out = { 0 };
+    qkv_encoding *ids = NULL;
+    qkv_text *out = NULL;
     qkv_tokenizer *t = qkv_tokenizer_load(GOLDEN("text_tokenizer.json"));
     qkv_status status = t ? QKV_OK : qkv_error_status();
     if (!status)
-        status = qkv_tokenizer_encode(t, text, sizeof text - 1, &(qkv_encode_opts){ .specials = 1, .any_bytes = 1 }, &ids);
-    if (!status) status = qkv_tokenizer_decode(t, ids.ids, ids.n, 0, &out);
-    if (!status) status = qkv_utf8_repair(text, sizeof text - 1, &out);
+        status = qkv_tokenizer_encode(t, (qkv_str){ text, sizeof text - 1 },
+                                      &(qkv_encode_opts){ .parse_special = 1, .allow_invalid_utf8 = 1 }, &ids);
+    if (!status) status = qkv_tokenizer_decode(t, ids->ids, ids->n, 0, &out);
+    if (!status) status = qkv_utf8_repair((qkv_str){ text, sizeof text - 1 }, &out);
     if (!status) status = qkv_tokenizer_save(t, path);
-    qkv_ids_free(&ids);
-    qkv_buffer_free(&out);
+    qkv_free(ids);
+    qkv_free(out);
     qkv_tokenizer_free(t);
     return status;
 }

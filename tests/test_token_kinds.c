@@ -226,20 +226,21 @@ static const qkv__json_value *load_json(const char *name)
     return json;
 }
 
-static void check_ids(const qkv_tokenizer *t, const char *text, size_t length, const qkv__json_value *wanted, qkv_ids *ids)
+static void check_ids(const qkv_tokenizer *t, const char *text, size_t length, const qkv__json_value *wanted,
+                      qkv_encoding **ids)
 {
-    assert_int_equal(qkv_tokenizer_encode(t, text, length, &(qkv_encode_opts){ .specials = 1 }, ids), QKV_OK);
-    bool same = ids->n == qkv__json_size(wanted);
-    for (size_t i = 0; same && i < ids->n; i++) same = ids->ids[i] == qkv__json_int(qkv__json_at(wanted, i));
+    assert_int_equal(qkv_tokenizer_encode(t, (qkv_str){ text, length }, &(qkv_encode_opts){ .parse_special = 1 }, ids), QKV_OK);
+    bool same = (size_t)(*ids)->n == qkv__json_size(wanted);
+    for (size_t i = 0; same && i < (size_t)(*ids)->n; i++) same = (*ids)->ids[i] == qkv__json_int(qkv__json_at(wanted, i));
     if (!same) fail_msg("other ids for \"%.*s\"", (int)length, text);
 }
 
-static void check_text(const qkv_tokenizer *t, const qkv_ids *ids, int skip_specials, const char *wanted)
+static void check_text(const qkv_tokenizer *t, const qkv_encoding *ids, unsigned flags, const char *wanted)
 {
-    qkv_buffer out = { 0 };
-    assert_int_equal(qkv_tokenizer_decode(t, ids->ids, ids->n, skip_specials, &out), QKV_OK);
-    assert_string_equal(out.data, wanted);
-    qkv_buffer_free(&out);
+    qkv_text *out = NULL;
+    assert_int_equal(qkv_tokenizer_decode(t, ids->ids, ids->n, flags, &out), QKV_OK);
+    assert_string_equal(out->data, wanted);
+    qkv_free(out);
 }
 
 static void compare(const qkv_tokenizer *t, const qkv__json_value *golden)
@@ -247,14 +248,14 @@ static void compare(const qkv_tokenizer *t, const qkv__json_value *golden)
     size_t size, n = 0;
     char *text = get_file(GOLDEN("text.txt"), &size);
     const qkv__json_value *lines = qkv__json_get(golden, "lines");
-    qkv_ids ids = { 0 };
+    qkv_encoding *ids = NULL;
     for (const char *line = text; line < text + size; line = strchr(line, '\n') + 1, n++)
         check_ids(t, line, (size_t)(strchr(line, '\n') - line), qkv__json_at(lines, n), &ids);
     assert_int_equal(n, 27);
     check_ids(t, text, size, qkv__json_get(golden, "whole"), &ids);
-    check_text(t, &ids, 0, qkv__json_text(qkv__json_get(golden, "decoded")));
-    check_text(t, &ids, 1, qkv__json_text(qkv__json_get(golden, "without_specials")));
-    qkv_ids_free(&ids);
+    check_text(t, ids, 0, qkv__json_text(qkv__json_get(golden, "decoded")));
+    check_text(t, ids, 1, qkv__json_text(qkv__json_get(golden, "without_specials")));
+    qkv_free(ids);
     free(text);
 }
 
@@ -285,10 +286,10 @@ static void same_lower_case_as_hugging_face(void **state)
         const char *text = qkv__json_text(qkv__json_at(qkv__json_at(lower, i), 0));
         const char *wanted = qkv__json_text(qkv__json_at(qkv__json_at(lower, i), 1));
         qkv_tokenizer *t = learn(QKV_TOKEN_WORDS, (const char *const[]){ wanted, NULL }, &all);
-        qkv_ids ids = { 0 };
-        assert_int_equal(qkv_tokenizer_encode(t, text, strlen(text), NULL, &ids), QKV_OK);
-        check_text(t, &ids, 0, wanted);
-        qkv_ids_free(&ids);
+        qkv_encoding *ids = NULL;
+        assert_int_equal(qkv_tokenizer_encode(t, qkv_cstr(text), NULL, &ids), QKV_OK);
+        check_text(t, ids, 0, wanted);
+        qkv_free(ids);
         qkv_tokenizer_free(t);
     }
     json_free(golden);
@@ -337,19 +338,20 @@ static void encoding_by_rows(void **state)
     qkv_tokenizer *of_kind[] = { NULL, learn(QKV_TOKEN_WORDS, cats, &all), learn(QKV_TOKEN_CHARACTERS, cats, &all) };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const qkv_tokenizer *t = of_kind[rows[i].kind];
-        const qkv_encode_opts o = { .specials = rows[i].specials, .any_bytes = 1 };
-        qkv_ids ids = { 0 };
+        const qkv_encode_opts o = { .parse_special = rows[i].specials, .allow_invalid_utf8 = 1 };
+        qkv_encoding *ids = NULL;
         char got[200] = "";
-        assert_int_equal(qkv_tokenizer_encode(t, rows[i].text, rows[i].length, &o, &ids), QKV_OK);
-        for (size_t k = 0; k < ids.n; k++)
-            snprintf(got + strlen(got), sizeof got - strlen(got), "%s %zu-%zu, ", qkv_tokenizer_token(t, ids.ids[k]),
-                     ids.spans[k].begin, ids.spans[k].end);
+        assert_int_equal(qkv_tokenizer_encode(t, (qkv_str){ rows[i].text, rows[i].length }, &o, &ids), QKV_OK);
+        for (int64_t k = 0; k < ids->n; k++)
+            snprintf(got + strlen(got), sizeof got - strlen(got), "%s %zu-%zu, ", qkv_tokenizer_token(t, ids->ids[k]),
+                     ids->spans[k].begin, ids->spans[k].end);
         if (strcmp(got, rows[i].tokens)) fail_msg("row %zu: %s", i, got);
-        if (rows[i].decoded) check_text(t, &ids, 0, rows[i].decoded);
+        if (rows[i].decoded) check_text(t, ids, 0, rows[i].decoded);
         bool valid = qkv_utf8_valid(rows[i].text, rows[i].length) == rows[i].length;
-        assert_int_equal(qkv_tokenizer_encode(t, rows[i].text, rows[i].length, NULL, &ids), valid ? QKV_OK : QKV_FORMAT);
-        if (!valid) assert_int_equal(ids.n, 0);
-        qkv_ids_free(&ids);
+        assert_int_equal(qkv_tokenizer_encode(t, (qkv_str){ rows[i].text, rows[i].length }, NULL, &ids),
+                         valid ? QKV_OK : QKV_FORMAT);
+        if (!valid) assert_int_equal(ids->n, 0);
+        qkv_free(ids);
     }
     qkv_tokenizer_free(of_kind[QKV_TOKEN_WORDS]);
     qkv_tokenizer_free(of_kind[QKV_TOKEN_CHARACTERS]);
@@ -359,30 +361,31 @@ static void decoding_without_specials(void **state)
 {
     (void)state;
     int32_t ids[] = { 1, 4, 3, 4, 2, 0 };
-    qkv_buffer out = { 0 };
+    qkv_text *out = NULL;
     qkv_tokenizer *t = learn(QKV_TOKEN_WORDS, cats, &all);
-    assert_int_equal(qkv_tokenizer_decode(t, ids, 6, 1, &out), QKV_OK);
-    assert_string_equal(out.data, "the the");
+    assert_int_equal(qkv_tokenizer_decode(t, ids, 6, QKV_DECODE_SKIP_SPECIAL, &out), QKV_OK);
+    assert_string_equal(out->data, "the the");
     ids[3] = qkv_tokenizer_vocab_size(t);
-    assert_int_equal(qkv_tokenizer_decode(t, ids, 6, 1, &out), QKV_USAGE);
+    assert_int_equal(qkv_tokenizer_decode(t, ids, 6, QKV_DECODE_SKIP_SPECIAL, &out), QKV_USAGE);
     assert_non_null(strstr(qkv_error(), "at place 3"));
-    assert_int_equal(out.length, 0);
-    qkv_buffer_free(&out);
+    assert_int_equal(out->length, 0);
+    qkv_free(out);
     qkv_tokenizer_free(t);
 }
 
 static void line_and_back(const qkv_tokenizer *t, const char *text, qkv_token_style style, const char *wanted)
 {
-    qkv_ids ids = { 0 }, back = { 0 };
+    qkv_encoding *ids = NULL;
+    token_ids back = { 0 };
     qkv_buffer line = { 0 };
-    assert_int_equal(qkv_tokenizer_encode(t, text, strlen(text), NULL, &ids), QKV_OK);
-    assert_int_equal(qkv_tokens_text(t, ids.ids, ids.n, style, &line), QKV_OK);
+    assert_int_equal(qkv_tokenizer_encode(t, qkv_cstr(text), NULL, &ids), QKV_OK);
+    assert_int_equal(qkv_tokens_text(t, ids->ids, (size_t)ids->n, style, &line), QKV_OK);
     assert_string_equal(line.data, wanted);
     assert_int_equal(qkv_tokens_parse(t, line.data, style, "it", &back), QKV_OK);
-    assert_int_equal(back.n, ids.n);
-    assert_memory_equal(back.ids, ids.ids, ids.n * sizeof *ids.ids);
-    qkv_ids_free(&ids);
-    qkv_ids_free(&back);
+    assert_int_equal(back.n, ids->n);
+    assert_memory_equal(back.ids, ids->ids, (size_t)ids->n * sizeof *ids->ids);
+    qkv_free(ids);
+    token_ids_free(&back);
     qkv_buffer_free(&line);
 }
 
@@ -398,7 +401,7 @@ static void tokens_are_lines(void **state)
     line_and_back(characters, "a b", QKV_TOKEN_STYLE_SHOWN, "a \xe2\x96\x81 b");
     line_and_back(bytes, "z\t", QKV_TOKEN_STYLE_ID, "93 201"); /* behind 4 special tokens, the visible bytes first */
     line_and_back(bytes, "z\t", QKV_TOKEN_STYLE_SHOWN, "z <0x09>");
-    qkv_ids ids = { 0 };
+    token_ids ids = { 0 };
     qkv_buffer line = { 0 };
     assert_int_equal(qkv_tokens_parse(words, "  the   cat ", QKV_TOKEN_STYLE_RAW, "it", &ids), QKV_OK);
     assert_int_equal(ids.n, 2);
@@ -412,7 +415,7 @@ static void tokens_are_lines(void **state)
     assert_string_equal(line.data, "");
     assert_int_equal(qkv_tokens_text(words, NULL, 0, (qkv_token_style)3, &line), QKV_USAGE);
     qkv_buffer_free(&line);
-    qkv_ids_free(&ids);
+    token_ids_free(&ids);
     qkv_tokenizer_free(words), qkv_tokenizer_free(characters), qkv_tokenizer_free(bytes);
 }
 
@@ -420,7 +423,7 @@ static void typed_ids(void **state)
 {
     (void)state;
     static const char *const bad[] = { "", "5,", ",5", "5 6", "5,x", "-1", "5,99999999999999999999" };
-    qkv_ids ids = { 0 };
+    token_ids ids = { 0 };
     assert_int_equal(qkv_ids_parse("5,6,0", 7, "--ids", &ids), QKV_OK);
     assert_int_equal(ids.n, 3);
     assert_memory_equal(ids.ids, ((int32_t[]){ 5, 6, 0 }), 12);
@@ -431,7 +434,7 @@ static void typed_ids(void **state)
         assert_non_null(strstr(qkv_error(), "is not a list of ids such as 5,6,7"));
         assert_int_equal(ids.n, 0);
     }
-    qkv_ids_free(&ids);
+    token_ids_free(&ids);
 }
 
 /* Characters lie side by side; between words there is white space alone, and none inside. */
@@ -440,22 +443,23 @@ static void any_bytes_have_spans(void **state)
     (void)state;
     for (int kind = QKV_TOKEN_WORDS; kind <= QKV_TOKEN_CHARACTERS; kind++) {
         qkv_tokenizer *t = learn((qkv_token_kind)kind, cats, &all);
-        qkv_ids ids = { 0 };
+        qkv_encoding *ids = NULL;
         for (int round = 0; round < 1000; round++) {
             char text[100];
             size_t n = 1 + (unsigned)round % 100, at = 0;
             for (size_t i = 0; i < n; i++) lcg(), text[i] = (char)(lcg_state >> (round % 2 ? 16 : 27));
-            assert_int_equal(qkv_tokenizer_encode(t, text, n, &(qkv_encode_opts){ .any_bytes = 1, .specials = 1 }, &ids),
+            assert_int_equal(qkv_tokenizer_encode(t, (qkv_str){ text, n },
+                                                  &(qkv_encode_opts){ .allow_invalid_utf8 = 1, .parse_special = 1 }, &ids),
                              QKV_OK);
-            for (size_t i = 0; i <= ids.n; i++) {
-                size_t begin = i < ids.n ? ids.spans[i].begin : n, end = i < ids.n ? ids.spans[i].end : n;
-                assert_true(begin >= at && begin <= end && (i == ids.n || begin < end) && end <= n);
+            for (int64_t i = 0; i <= ids->n; i++) {
+                size_t begin = i < ids->n ? ids->spans[i].begin : n, end = i < ids->n ? ids->spans[i].end : n;
+                assert_true(begin >= at && begin <= end && (i == ids->n || begin < end) && end <= n);
                 if (kind == QKV_TOKEN_CHARACTERS) assert_int_equal(begin, at);
                 for (; at < begin; at++) assert_true((text[at] >= 9 && text[at] <= 13) || text[at] == ' ' || text[at] < 0);
                 for (; at < end; at++) assert_true(kind == QKV_TOKEN_CHARACTERS || !memchr(" \t\n\v\f\r", text[at], 6));
             }
         }
-        qkv_ids_free(&ids);
+        qkv_free(ids);
         qkv_tokenizer_free(t);
     }
 }
@@ -469,14 +473,14 @@ static void a_megabyte_without_a_gap(void **state)
     for (int kind = QKV_TOKEN_WORDS; kind <= QKV_TOKEN_CHARACTERS; kind++) {
         qkv_tokenizer *t = learn((qkv_token_kind)kind, (const char *const[]){ "A AA AAA AAAA", NULL }, &all);
         qkv_word_counts *w = qkv_word_counts_new_of((qkv_token_kind)kind);
-        qkv_ids ids = { 0 };
-        assert_int_equal(qkv_tokenizer_encode(t, text, BYTES, NULL, &ids), QKV_OK);
-        assert_int_equal(ids.n, kind == QKV_TOKEN_WORDS ? 1 : BYTES);
-        assert_string_equal(qkv_tokenizer_token(t, ids.ids[0]), kind == QKV_TOKEN_WORDS ? "<unk>" : "A");
+        qkv_encoding *ids = NULL;
+        assert_int_equal(qkv_tokenizer_encode(t, (qkv_str){ text, BYTES }, NULL, &ids), QKV_OK);
+        assert_int_equal(ids->n, kind == QKV_TOKEN_WORDS ? 1 : BYTES);
+        assert_string_equal(qkv_tokenizer_token(t, ids->ids[0]), kind == QKV_TOKEN_WORDS ? "<unk>" : "A");
         assert_int_equal(qkv_word_counts_add(w, text, BYTES), QKV_OK);
         assert_int_equal(qkv_word_counts_distinct(w), 1);
         qkv_word_counts_free(w);
-        qkv_ids_free(&ids);
+        qkv_free(ids);
         qkv_tokenizer_free(t);
     }
     free(text);
@@ -603,14 +607,14 @@ static void files_come_back(void **state)
     qkv_tokenizer_free(t);
     t = load(other_path);
     same_file(t, other_path);
-    qkv_ids ids = { 0 };
+    qkv_encoding *ids = NULL;
     static const char text[] = "nothing \"\\\x01\xC5\x82 mats \xC5\x82";
     const int32_t wanted[] = { 160, 161, 10, 160, 160 };
-    assert_int_equal(qkv_tokenizer_encode(t, text, sizeof text - 1, NULL, &ids), QKV_OK);
-    assert_int_equal(ids.n, 5);
-    assert_memory_equal(ids.ids, wanted, sizeof wanted);
-    check_text(t, &ids, 0, "[UNK] \"\\\x01\xC5\x82 mat [UNK] [UNK]"); /* U+0142 spells a byte in a BPE alone */
-    qkv_ids_free(&ids);
+    assert_int_equal(qkv_tokenizer_encode(t, (qkv_str){ text, sizeof text - 1 }, NULL, &ids), QKV_OK);
+    assert_int_equal(ids->n, 5);
+    assert_memory_equal(ids->ids, wanted, sizeof wanted);
+    check_text(t, ids, 0, "[UNK] \"\\\x01\xC5\x82 mat [UNK] [UNK]"); /* U+0142 spells a byte in a BPE alone */
+    qkv_free(ids);
     qkv_tokenizer_free(t);
     json_free(top);
 }
@@ -660,18 +664,18 @@ static void translation_of_any_kind(void **state)
                                .d_ff = 16 };
         qkv_model *m = qkv_model_new(&o, 7);
         qkv_translations *out = NULL;
-        qkv_buffer text = { 0 };
+        qkv_text *text = NULL;
         assert_int_equal(qkv_model_set_tokenizers(m, t, NULL), QKV_OK);
         const qkv_translate_opts opts = { .beam_size = 2, .max_length = 6, .target_prefix = "THE" };
         assert_int_equal(qkv_translate(m, as_strings(texts, NULL, 3), 3, &opts, &out), QKV_OK);
         for (int i = 0; i < 3; i++) {
             const qkv_translation *x = &out->best[i];
             if (kind == QKV_TOKEN_WORDS) assert_int_equal(out->n_source[i], n_words[i] + 1);
-            assert_int_equal(qkv_tokenizer_decode(t, x->ids, (size_t)x->n_ids, 1, &text), QKV_OK);
-            assert_string_equal(x->text.data, text.data);
+            assert_int_equal(qkv_tokenizer_decode(t, x->ids, x->n_ids, QKV_DECODE_SKIP_SPECIAL, &text), QKV_OK);
+            assert_string_equal(x->text.data, text->data);
             if (kind == QKV_TOKEN_WORDS) assert_memory_equal(x->text.data, "the", 3);
         }
-        qkv_buffer_free(&text);
+        qkv_free(text);
         qkv_free(out);
         qkv_model_free(m);
     }
@@ -684,16 +688,16 @@ static qkv_token_kind failing_kind;
 static qkv_status learn_and_use(void)
 {
     static const char text[] = "The cat <s> DOG \xFF";
-    qkv_ids ids = { 0 };
-    qkv_buffer out = { 0 };
+    qkv_encoding *ids = NULL;
+    qkv_text *out = NULL;
     qkv_tokenizer *t = learn(failing_kind, cats, &all), *again = NULL;
     qkv_status status = t ? qkv_tokenizer_save(t, path) : qkv_error_status();
     if (!status && !(again = qkv_tokenizer_load(path))) status = qkv_error_status();
-    const qkv_encode_opts o = { .specials = 1, .any_bytes = 1 };
-    if (!status) status = qkv_tokenizer_encode(again, text, sizeof text - 1, &o, &ids);
-    if (!status) status = qkv_tokenizer_decode(again, ids.ids, ids.n, 0, &out);
-    qkv_ids_free(&ids);
-    qkv_buffer_free(&out);
+    const qkv_encode_opts o = { .parse_special = 1, .allow_invalid_utf8 = 1 };
+    if (!status) status = qkv_tokenizer_encode(again, (qkv_str){ text, sizeof text - 1 }, &o, &ids);
+    if (!status) status = qkv_tokenizer_decode(again, ids->ids, ids->n, 0, &out);
+    qkv_free(ids);
+    qkv_free(out);
     qkv_tokenizer_free(t);
     qkv_tokenizer_free(again);
     return status;

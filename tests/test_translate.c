@@ -184,29 +184,28 @@ static void in_the_order_given(void **state)
     const qkv_tokenizer *t = qkv_model_tokenizer(m, QKV_SIDE_SOURCE);
     qkv_translations *all = NULL;
     qkv_search_result *f = NULL;
-    qkv_ids ids = { 0 };
-    qkv_buffer text = { 0 }, repaired = { 0 };
+    qkv_encoding *ids = NULL;
+    qkv_text *text = NULL, *repaired = NULL;
     const qkv_search_opts opts = { .start = 1, .end = 2, .pad = 0, .beam_size = 4 };
     assert_int_equal(qkv_translate(m, as_strings(texts, NULL, 12), 12, NULL, &all), QKV_OK);
     for (int i = 0; i < 12; i++) {
         if (i == 4 || i == 9) continue;
         int32_t row[200];
-        assert_int_equal(qkv_tokenizer_encode(t, texts[i], strlen(texts[i]), NULL, &ids), QKV_OK);
-        memcpy(row, ids.ids, sizeof *row * ids.n);
-        row[ids.n] = 2;
-        assert_int_equal(all->n_source[i], ids.n + 1);
-        assert_memory_equal(all->source_ids[i], row, sizeof *row * (ids.n + 1));
-        assert_int_equal(qkv_beam_search(m, &(qkv_tokens){ .ids = row, .rows = 1, .length = (int64_t)ids.n + 1 }, &opts, &f),
-                         QKV_OK);
-        assert_int_equal(qkv_tokenizer_decode(t, f->best[0].ids, (size_t)f->best[0].n, 1, &text), QKV_OK);
-        assert_int_equal(qkv_utf8_repair(text.data, text.length, &repaired), QKV_OK);
-        assert_string_equal(all->best[i].text.data, repaired.data);
+        assert_int_equal(qkv_tokenizer_encode(t, qkv_cstr(texts[i]), NULL, &ids), QKV_OK);
+        memcpy(row, ids->ids, sizeof *row * (size_t)ids->n);
+        row[ids->n] = 2;
+        assert_int_equal(all->n_source[i], ids->n + 1);
+        assert_memory_equal(all->source_ids[i], row, sizeof *row * (size_t)(ids->n + 1));
+        assert_int_equal(qkv_beam_search(m, &(qkv_tokens){ .ids = row, .rows = 1, .length = ids->n + 1 }, &opts, &f), QKV_OK);
+        assert_int_equal(qkv_tokenizer_decode(t, f->best[0].ids, f->best[0].n, QKV_DECODE_SKIP_SPECIAL, &text), QKV_OK);
+        assert_int_equal(qkv_utf8_repair((qkv_str){ text->data, text->length }, &repaired), QKV_OK);
+        assert_string_equal(all->best[i].text.data, repaired->data);
         assert_true(all->best[i].score == f->best[0].score);
         assert_null(all->best[i].attention);
     }
-    qkv_buffer_free(&text);
-    qkv_buffer_free(&repaired);
-    qkv_ids_free(&ids);
+    qkv_free(text);
+    qkv_free(repaired);
+    qkv_free(ids);
     qkv_free(f);
     qkv_free(all);
     qkv_model_free(m);

@@ -45,16 +45,16 @@ static qkv_status embed_once(void *work, double *aside)
 /* The words, again and again, until they make so many tokens; *tokens then says how many they are. */
 static qkv_status make_sentence(const qkv_tokenizer *t, int64_t wanted, qkv_buffer *out, int64_t *tokens)
 {
-    qkv_ids ids = { 0 };
+    qkv_encoding *ids = NULL;
     qkv_status status = QKV_OK;
     *tokens = 0;
     for (int64_t i = 0; *tokens < wanted && !status; i++) {
         if (i) status = qkv__buffer_put(out, " ", 1);
         if (!status) status = qkv__buffer_put(out, words[i % WORDS], strlen(words[i % WORDS]));
-        if (!status) status = qkv_tokenizer_encode(t, out->data, out->length, NULL, &ids);
-        *tokens = (int64_t)ids.n;
+        if (!status) status = qkv_tokenizer_encode(t, (qkv_str){ out->data, out->length }, NULL, &ids);
+        if (!status) *tokens = ids->n;
     }
-    qkv_ids_free(&ids);
+    qkv_free(ids);
     return status;
 }
 

@@ -217,14 +217,14 @@ static qkv_status write_page(work *w)
 }
 
 /* Whose attention it is, for a line under a picture. */
-static qkv_status tell_origin(const work *w, qkv_buffer *note)
+static qkv_status tell_origin(const work *w, qkv_text **note)
 {
     enum { COLUMNS = 200, ROOM = 2048 };
     const char *text = given.text ? given.text : w->text.data;
     char line[ROOM];
     const char *name = last_part(given.model);
     snprintf(line, sizeof line, "%.*s: %.*s", (int)fitting_bytes(name, COLUMNS), name, (int)fitting_bytes(text, COLUMNS), text);
-    return qkv_utf8_repair(line, strlen(line), note);
+    return qkv_utf8_repair(qkv_cstr(line), note);
 }
 
 static qkv_status print_maps(const qkv_attention_maps *maps)
@@ -240,9 +240,9 @@ static qkv_status show_attention_maps(work *w)
     w->choice.minus_name = given.other;
     if (qkv_attention_maps_make(w->attended, &w->choice, &w->maps)) return library_failed();
     if (!given.out) return print_maps(&w->maps);
-    qkv_buffer note = { 0 };
-    bool failed = tell_origin(w, &note) || qkv_attention_maps_write(given.out, &w->maps, note.data);
-    qkv_buffer_free(&note);
+    qkv_text *note = NULL;
+    bool failed = tell_origin(w, &note) || qkv_attention_maps_write(given.out, &w->maps, note->data);
+    qkv_free(note);
     return failed ? library_failed() : QKV_OK;
 }
 

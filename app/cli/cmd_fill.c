@@ -50,18 +50,18 @@ static qkv_status print_filled_json(const qkv_filled *f, const char *text, size_
 static void print_lines(const work *w)
 {
     const qkv_filled *f = w->found;
-    qkv_buffer shown = { 0 };
+    qkv_text *shown = NULL;
     for (int64_t i = 0; i < f->masks; i++) {
         if (i || w->number > 1) putchar('\n');
         for (int k = 0; k < f->n_best; k++) {
             const qkv_filling *x = &f->best[i * f->n_best + k];
             bool is_shown = !qkv_tokenizer_show(qkv_model_tokenizer(w->model, QKV_SIDE_SOURCE), x->id, &shown);
-            printf("%.4f\t%s\t", x->p, is_shown ? shown.data : x->token.data);
+            printf("%.4f\t%s\t", x->p, is_shown ? shown->data : x->token.data);
             fwrite(x->text.data, 1, x->text.length, stdout);
             putchar('\n');
         }
     }
-    qkv_buffer_free(&shown);
+    qkv_free(shown);
 }
 
 /* A line that cannot be filled is told of, and does not keep the next ones waiting. */

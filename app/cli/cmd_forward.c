@@ -51,15 +51,21 @@ typedef struct side {
     const char *text, *ids_text;
     const qkv_tokenizer *tokenizer;
     int64_t vocabulary;
-    qkv_ids ids;
+    token_ids typed;
+    qkv_encoding *encoded;
+    int32_t *ids; /* n of them, of one of these */
+    int64_t n;
 } side;
 
 static qkv_status parse_ids(side *s)
 {
-    return qkv_ids_parse(s->ids_text, s->vocabulary, s->option, &s->ids) ? library_failed() : QKV_OK;
+    if (qkv_ids_parse(s->ids_text, s->vocabulary, s->option, &s->typed)) return library_failed();
+    s->ids = s->typed.ids;
+    s->n = (int64_t)s->typed.n;
+    return QKV_OK;
 }
 
-/* A text that is missing may be nothing but what stands around it. */
+/* A text that is missing may be nothing but what stands around it: of a translator's target, of a published encoder. */
 static qkv_status read_side(const qkv_model *m, qkv_side which, side *s)
 {
     if (!s->is_there && (s->text || s->ids_text))
@@ -69,9 +75,16 @@ static qkv_status read_side(const qkv_model *m, qkv_side which, side *s)
     if (s->text && s->ids_text) return fail(QKV_USAGE, "--%s and --%s-ids: choose one", s->name, s->name);
     if (s->ids_text) return parse_ids(s);
     if (s->text && !s->tokenizer) return fail(QKV_USAGE, "%s has no tokenizer: give --%s-ids", given.model, s->name);
-    size_t length = s->text ? strlen(s->text) : 0;
-    if (s->tokenizer && qkv_model_tokenize(m, which, s->text, length, given.raw, &s->ids)) return library_failed();
-    return s->text || s->ids.n ? QKV_OK : fail(QKV_USAGE, "--%s or --%s-ids is missing", s->name, s->name);
+    qkv_config o = { .size = sizeof o };
+    qkv_model_config(m, &o);
+    const qkv_encode_opts how = { .no_special = given.raw };
+    const bool may_lack = o.encoder_layers && (which == QKV_SIDE_TARGET || !o.decoder_layers);
+    if (s->tokenizer && (s->text || may_lack)) {
+        if (qkv_model_tokenize(m, which, qkv_cstr(s->text), &how, &s->encoded)) return library_failed();
+        s->ids = s->encoded->ids;
+        s->n = s->encoded->n;
+    }
+    return s->text || s->n ? QKV_OK : fail(QKV_USAGE, "--%s or --%s-ids is missing", s->name, s->name);
 }
 
 /* One type for each id of the source. */
@@ -80,9 +93,8 @@ static qkv_status read_types(side *types, const side *source)
     if (!types->ids_text) return QKV_OK;
     if (!types->vocabulary) return fail(QKV_USAGE, "--type-ids: the tokens of %s have no types", given.model);
     qkv_status status = parse_ids(types);
-    if (status || types->ids.n == source->ids.n) return status;
-    return fail(QKV_USAGE, "--type-ids: %lld types for a source of %lld ids", (long long)types->ids.n,
-                (long long)source->ids.n);
+    if (status || types->n == source->n) return status;
+    return fail(QKV_USAGE, "--type-ids: %lld types for a source of %lld ids", (long long)types->n, (long long)source->n);
 }
 
 /* ---- what comes out ---- */
@@ -91,7 +103,7 @@ enum { SHOWN = 5 };
 
 static qkv_status print_likeliest(const float *logits, int64_t n, const qkv_tokenizer *t)
 {
-    qkv_buffer shown = { 0 };
+    qkv_text *shown = NULL;
     int32_t best[SHOWN];
     double p[SHOWN];
     int found = n < SHOWN ? (int)n : SHOWN;
@@ -99,9 +111,9 @@ static qkv_status print_likeliest(const float *logits, int64_t n, const qkv_toke
     puts(_("likeliest next"));
     for (int k = 0; k < found; k++) {
         bool is_known = t && !qkv_tokenizer_show(t, best[k], &shown);
-        printf("%8ld  %.4f  %s\n", (long)best[k], p[k], is_known ? shown.data : "");
+        printf("%8ld  %.4f  %s\n", (long)best[k], p[k], is_known ? shown->data : "");
     }
-    qkv_buffer_free(&shown);
+    qkv_free(shown);
     return QKV_OK;
 }
 
@@ -194,15 +206,15 @@ static qkv_status compute(const qkv_model *m, const side *source, const int32_t 
     computed c = { 0 };
     if (!t) return library_failed();
     if (source->is_there)
-        c.encoded = qkv_model_encode(
-            m, t, &QKV_OPTS(qkv_tokens, .ids = source->ids.ids, .types = types, .rows = 1, .length = (int64_t)source->ids.n));
+        c.encoded = qkv_model_encode(m, t,
+                                     &QKV_OPTS(qkv_tokens, .ids = source->ids, .types = types, .rows = 1, .length = source->n));
     if (target->is_there && !qkv_tape_status(t))
-        c.hidden = qkv_model_decode(
-            m, t, &QKV_OPTS(qkv_tokens, .ids = target->ids.ids, .rows = 1, .length = (int64_t)target->ids.n), c.encoded, NULL);
+        c.hidden = qkv_model_decode(m, t, &QKV_OPTS(qkv_tokens, .ids = target->ids, .rows = 1, .length = target->n), c.encoded,
+                                    NULL);
     if (has_logits(m)) c.logits = qkv_model_logits(m, target->is_there ? c.hidden : c.encoded);
     qkv_tensor *read = classifies_by_decoder(m) ? c.hidden : c.encoded;
-    int32_t n = (int32_t)source->ids.n;
-    const qkv_batch text = { .rows = 1, .source_length = n, .source = source->ids.ids, .source_lengths = &n };
+    int32_t n = (int32_t)source->n;
+    const qkv_batch text = { .rows = 1, .source_length = n, .source = source->ids, .source_lengths = &n };
     if (o.ngrams) c.classes = qkv__classify_batch(m, t, &text); /* naive Bayes reads the ids */
     else if (o.classes) c.classes = qkv_model_classify(m, read, NULL);
     const qkv_tokenizer *names = target->is_there ? target->tokenizer : source->tokenizer;
@@ -253,10 +265,12 @@ static qkv_status run_forward(void)
     if (!status) status = read_side(m, QKV_SIDE_SOURCE, &source);
     if (!status) status = read_types(&types, &source);
     if (!status) status = read_side(m, QKV_SIDE_TARGET, &target);
-    if (!status) status = compute(m, &source, types.ids.ids, &target);
-    qkv_ids_free(&source.ids);
-    qkv_ids_free(&types.ids);
-    qkv_ids_free(&target.ids);
+    if (!status) status = compute(m, &source, types.ids, &target);
+    token_ids_free(&source.typed);
+    qkv_free(source.encoded);
+    token_ids_free(&types.typed);
+    token_ids_free(&target.typed);
+    qkv_free(target.encoded);
     qkv_model_free(m);
     return status;
 }

@@ -61,9 +61,11 @@ static const option detokenize_options[] = {
 typedef struct work {
     qkv_tokenizer *tokenizer;
     text_stream in;
-    qkv_buffer repaired; /* the line as UTF-8 */
+    qkv_text *repaired; /* the line as UTF-8 */
+    qkv_text *decoded;
     qkv_buffer text;
-    qkv_ids ids;
+    qkv_encoding *encoded;
+    token_ids ids;
 } work;
 
 static qkv_token_style chosen_style(void)
@@ -75,24 +77,21 @@ static qkv_status repair(work *w, const text_stream *from, const char *text, siz
 {
     qkv_status status = check_line(from, text, length, given.strict, given.quiet);
     if (status) return status;
-    return qkv_utf8_repair(text, length, &w->repaired) ? library_failed() : QKV_OK;
+    return qkv_utf8_repair((qkv_str){ text, length }, &w->repaired) ? library_failed() : QKV_OK;
 }
 
 /* ---- tokenize ---- */
 
 static qkv_status encode_line(work *w, int64_t number)
 {
-    const char *text = w->repaired.data;
-    size_t length = w->repaired.length;
-    const qkv_encode_opts opts = { .specials = given.specials, .with_special_tokens = given.with_special_tokens };
+    const char *text = w->repaired->data;
+    size_t length = w->repaired->length;
+    qkv_encode_opts opts = { .parse_special = given.specials, .add_special = given.with_special_tokens };
     const char *tab = given.pair ? memchr(text, '\t', length) : NULL, *end = text + length;
     if (given.pair && (!tab || memchr(tab + 1, '\t', (size_t)(end - tab) - 1)))
         return fail(QKV_FORMAT, "line %lld is not \"text TAB second text\"", (long long)number);
-    if (tab ? qkv_tokenizer_encode_pair(w->tokenizer, text, (size_t)(tab - text), tab + 1, (size_t)(end - tab) - 1, &opts,
-                                        &w->ids)
-            : qkv_tokenizer_encode(w->tokenizer, text, length, &opts, &w->ids))
-        return library_failed();
-    return QKV_OK;
+    if (tab) opts.pair = (qkv_str){ tab + 1, (size_t)(end - tab) - 1 }, length = (size_t)(tab - text);
+    return qkv_tokenizer_encode(w->tokenizer, (qkv_str){ text, length }, &opts, &w->encoded) ? library_failed() : QKV_OK;
 }
 
 static qkv_status tokenize_line(void *data, const text_stream *in, char *line, size_t length)
@@ -101,8 +100,8 @@ static qkv_status tokenize_line(void *data, const text_stream *in, char *line, s
     qkv_status status = repair(w, in, line, length);
     if (!status) status = encode_line(w, in->number);
     if (status) return status;
-    if (given.json ? qkv_ids_json(w->tokenizer, &w->ids, given.pair, &w->text)
-                   : qkv_tokens_text(w->tokenizer, w->ids.ids, w->ids.n, chosen_style(), &w->text))
+    if (given.json ? qkv_ids_json(w->tokenizer, w->encoded, given.pair, &w->text)
+                   : qkv_tokens_text(w->tokenizer, w->encoded->ids, (size_t)w->encoded->n, chosen_style(), &w->text))
         return library_failed();
     puts(w->text.data);
     return QKV_OK;
@@ -116,10 +115,11 @@ static qkv_status detokenize_line(void *data, const text_stream *in, char *line,
     if (strlen(line) < length) return fail(QKV_FORMAT, "line %lld holds a NUL byte", (long long)in->number);
     qkv_status status = qkv_tokens_parse(w->tokenizer, line, chosen_style(), given.tokenizer, &w->ids);
     if (status) return fail(status, "line %lld: %s", (long long)in->number, library_error());
-    if (qkv_tokenizer_decode(w->tokenizer, w->ids.ids, w->ids.n, given.skip_specials, &w->text)) return library_failed();
+    const unsigned flags = given.skip_specials ? QKV_DECODE_SKIP_SPECIAL : 0;
+    if (qkv_tokenizer_decode(w->tokenizer, w->ids.ids, (int64_t)w->ids.n, flags, &w->decoded)) return library_failed();
     const text_stream made = { .name = _("the text of the tokens"), .number = in->number };
-    if ((status = repair(w, &made, w->text.data, w->text.length))) return status;
-    fwrite(w->repaired.data, 1, w->repaired.length, stdout);
+    if ((status = repair(w, &made, w->decoded->data, w->decoded->length))) return status;
+    fwrite(w->repaired->data, 1, w->repaired->length, stdout);
     putchar('\n');
     return QKV_OK;
 }
@@ -164,9 +164,11 @@ static qkv_status run_on_lines(const char *name, line_handler handle)
     if (!status) status = open_results(&w.in);
     if (!status) status = each_line(&w.in, handle, &w);
     close_texts(&w.in);
-    qkv_buffer_free(&w.repaired);
+    qkv_free(w.repaired);
+    qkv_free(w.decoded);
     qkv_buffer_free(&w.text);
-    qkv_ids_free(&w.ids);
+    qkv_free(w.encoded);
+    token_ids_free(&w.ids);
     qkv_tokenizer_free(w.tokenizer);
     return status;
 }

@@ -183,9 +183,9 @@ qkv_status each_line(text_stream *in, line_handler handle, void *data)
 /* A copy in which U+FFFD stands in for what is not UTF-8; NULL without memory. */
 static char *repaired_copy(const char *line, size_t length)
 {
-    qkv_buffer text = { 0 };
-    char *copy = qkv_utf8_repair(line, length, &text) ? NULL : strdup(length ? text.data : "");
-    qkv_buffer_free(&text);
+    qkv_text *text = NULL;
+    char *copy = qkv_utf8_repair((qkv_str){ line, length }, &text) ? NULL : strdup(text->data);
+    qkv_free(text);
     return copy;
 }
 

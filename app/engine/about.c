@@ -65,17 +65,17 @@ void qkv__put_info(qkv__json *j, const qkv_model *m, const char *name)
 
 /* ---- tokens ---- */
 
-void qkv__put_token_list(qkv__json *j, const qkv_tokenizer *t, const qkv_ids *ids)
+void qkv__put_token_list(qkv__json *j, const qkv_tokenizer *t, const qkv_encoding *ids)
 {
     qkv__put_raw(j, "{\"ids\":");
-    qkv__put_ids(j, ids->ids, (int64_t)ids->n);
+    qkv__put_ids(j, ids->ids, ids->n);
     qkv__put_raw(j, ",\"tokens\":[");
-    for (size_t i = 0; i < ids->n; i++) {
+    for (int64_t i = 0; i < ids->n; i++) {
         if (i) qkv__put_raw(j, ",");
         qkv__put_name(j, qkv_tokenizer_token(t, ids->ids[i]));
     }
     qkv__put_raw(j, "],\"spans\":[");
-    for (size_t i = 0; i < ids->n; i++) {
+    for (int64_t i = 0; i < ids->n; i++) {
         qkv__put_raw(j, i ? ",[" : "[");
         qkv__put_whole(j, (int64_t)ids->spans[i].begin);
         qkv__put_raw(j, ",");

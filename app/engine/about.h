@@ -26,6 +26,6 @@ qkv_status qkv__put_examples(qkv__json *j, const qkv_model *m, const char *langu
 qkv_status qkv__get_tokenizer(const qkv__json_value *body, const qkv_model *m, const qkv_tokenizer **t);
 
 /* {"ids": .., "tokens": .., "spans": ..} */
-void qkv__put_token_list(qkv__json *j, const qkv_tokenizer *t, const qkv_ids *ids);
+void qkv__put_token_list(qkv__json *j, const qkv_tokenizer *t, const qkv_encoding *ids);
 
 #endif

@@ -109,11 +109,12 @@ qkv_status qkv__get_kind(const qkv__json_value *body, int *kind)
 
 static bool serves_decoder(const qkv__asked *a) { return a->job == QKV__TRANSLATES || a->job == QKV__GENERATES; }
 
-static qkv_status encode_side(const qkv_tokenizer *t, const char *name, const char *text, size_t length, qkv_ids *ids)
+static qkv_status encode_side(const qkv_tokenizer *t, const char *name, const char *text, size_t length, qkv_encoding **ids)
 {
-    qkv_status status = qkv_tokenizer_encode(t, text, length, NULL, ids);
-    if (!status && ids->n > MOST_TOKENS)
-        status = qkv__fail(QKV_LIMIT, "\"%s\" has %zu tokens: at most %d are looked at", name, ids->n, MOST_TOKENS);
+    qkv_status status = qkv_tokenizer_encode(t, (qkv_str){ text, length }, NULL, ids);
+    if (!status && (*ids)->n > MOST_TOKENS)
+        status = qkv__fail(QKV_LIMIT, "\"%s\" has %lld tokens: at most %d are looked at", name, (long long)(*ids)->n,
+                           MOST_TOKENS);
     return status;
 }
 
@@ -149,16 +150,16 @@ static qkv_status generate(qkv__asked *a)
 qkv_status qkv__asked_find_target(qkv__asked *a)
 {
     const qkv_model *m = a->model;
-    qkv_ids ids = { 0 };
+    qkv_encoding *ids = NULL;
     if (!serves_decoder(a) && (a->target || a->n_ids))
         return qkv__fail(QKV_USAGE, "an encoder alone reads one text: there is no target");
     qkv_status status = encode_side(qkv_model_tokenizer(m, QKV_SIDE_SOURCE), "text", a->text, a->length, &ids);
     if (!status && a->target) {
         status = encode_side(qkv_model_tokenizer(m, QKV_SIDE_TARGET), "target", a->target, a->target_length, &ids);
-        if (!status) status = take_ids(a, ids.ids, (int64_t)ids.n);
+        if (!status) status = take_ids(a, ids->ids, ids->n);
         a->has_target = true;
     }
-    qkv_ids_free(&ids);
+    qkv_free(ids);
     if (status || a->has_target) return status;
     if (a->job == QKV__TRANSLATES) return translate_source(a);
     return a->job == QKV__GENERATES ? generate(a) : QKV_OK;
@@ -205,28 +206,28 @@ qkv_status qkv__asked_attend(const qkv__asked *a, qkv__remembered *to)
 /* ---- the answer ---- */
 
 /* The text of the target's ids; those that the tokenizer does not know stand for none. */
-static qkv_status decode_target(const qkv__asked *a, qkv_buffer *out)
+static qkv_status decode_target(const qkv__asked *a, qkv_text **out)
 {
     const qkv_tokenizer *t = qkv_model_tokenizer(a->model, QKV_SIDE_TARGET);
-    qkv_buffer bytes = { 0 };
+    qkv_text *bytes = NULL;
     int32_t *known = qkv__alloc(a->ids_bytes);
-    size_t n = 0;
+    int64_t n = 0;
     if (!known) return QKV_MEMORY;
     for (int64_t i = 0; i < a->n_ids; i++)
         if (a->ids[i] < qkv_tokenizer_vocab_size(t)) known[n++] = a->ids[i];
-    qkv_status status = qkv_tokenizer_decode(t, known, n, 1, &bytes);
-    if (!status) status = qkv_utf8_repair(bytes.data, bytes.length, out);
-    qkv_buffer_free(&bytes);
+    qkv_status status = qkv_tokenizer_decode(t, known, n, QKV_DECODE_SKIP_SPECIAL, &bytes);
+    if (!status) status = qkv_utf8_repair((qkv_str){ bytes->data, bytes->length }, out);
+    qkv_free(bytes);
     qkv__release(known, a->ids_bytes);
     return status;
 }
 
 static qkv_status put_translations(const qkv__asked *a, qkv__json *j)
 {
-    qkv_buffer text = { 0 };
+    qkv_text *text = NULL;
     qkv_status status = a->has_target ? decode_target(a, &text) : QKV_OK;
     qkv__put_raw(j, "{\"translations\":[");
-    if (a->has_target && !status) qkv__put_translation(j, text.data, text.length, NULL, a->ids, a->n_ids);
+    if (a->has_target && !status) qkv__put_translation(j, text->data, text->length, NULL, a->ids, a->n_ids);
     for (int i = 0; !a->has_target && a->found && i < a->found->n_best; i++) {
         const qkv_translation *x = &a->found->best[i];
         if (x->n_ids < 0) break;
@@ -234,7 +235,7 @@ static qkv_status put_translations(const qkv__asked *a, qkv__json *j)
         qkv__put_translation(j, x->text.data, x->text.length, &x->score, x->ids, x->n_ids);
     }
     qkv__put_raw(j, "]}");
-    qkv_buffer_free(&text);
+    qkv_free(text);
     return status;
 }
 
@@ -251,16 +252,15 @@ static qkv_status put_classes(const qkv__asked *a, qkv__json *j)
 
 static qkv_status put_continuation(const qkv__asked *a, qkv__json *j)
 {
-    qkv_buffer text = { 0 };
-    qkv_status status = QKV_OK;
-    if (a->has_target) status = decode_target(a, &text);
-    else if (a->made) status = qkv__buffer_put(&text, a->made->text.data, a->made->text.length);
+    qkv_text *text = NULL;
+    qkv_status status = a->has_target ? decode_target(a, &text) : QKV_OK;
     qkv__put_raw(j, "{\"text\":");
-    qkv__put_string(j, text.data, text.length);
+    if (!a->has_target) qkv__put_string(j, a->made ? a->made->text.data : "", a->made ? a->made->text.length : 0);
+    else if (!status) qkv__put_string(j, text->data, text->length);
     qkv__put_raw(j, ",\"ids\":");
     qkv__put_ids(j, a->ids, a->n_ids);
     qkv__put_raw(j, "}");
-    qkv_buffer_free(&text);
+    qkv_free(text);
     return status;
 }
 

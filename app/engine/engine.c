@@ -135,13 +135,13 @@ static qkv_status answer_tokenize(qkv__engine *e, const qkv__json_value *body, q
     const qkv_tokenizer *t = NULL;
     const char *text = NULL;
     size_t length = 0;
-    qkv_ids ids = { 0 };
+    qkv_encoding *ids = NULL;
     qkv_status status = qkv__get_string(body, "text", &text, &length);
     if (!status && !text) status = qkv__fail(QKV_USAGE, "\"text\" is missing");
     if (!status) status = qkv__get_tokenizer(body, e->model, &t);
-    if (!status) status = qkv_tokenizer_encode(t, text, length, NULL, &ids);
-    if (!status) qkv__put_token_list(j, t, &ids);
-    qkv_ids_free(&ids);
+    if (!status) status = qkv_tokenizer_encode(t, (qkv_str){ text, length }, NULL, &ids);
+    if (!status) qkv__put_token_list(j, t, ids);
+    qkv_free(ids);
     return status;
 }
 

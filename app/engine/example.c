@@ -77,24 +77,25 @@ static const char *english_for(qkv__job job)
 }
 
 /* How many tokens a text has; 0: the tokenizer does not know all of it. */
-static qkv_status count_known_tokens(const qkv_tokenizer *t, const char *text, qkv_ids *ids, size_t *n)
+static qkv_status count_known_tokens(const qkv_tokenizer *t, const char *text, qkv_encoding **ids, int64_t *n)
 {
-    qkv_status status = qkv_tokenizer_encode(t, text, strlen(text), NULL, ids);
-    *n = status ? 0 : ids->n;
-    for (size_t i = 0; i < *n; i++)
-        if (ids->ids[i] == t->unknown) *n = 0;
+    qkv_status status = qkv_tokenizer_encode(t, qkv_cstr(text), NULL, ids);
+    *n = status ? 0 : (*ids)->n;
+    for (int64_t i = 0; i < *n; i++)
+        if ((*ids)->ids[i] == t->unknown) *n = 0;
     return status == QKV_MEMORY ? status : QKV_OK;
 }
 
 /* The sentence in this language; where that is not known, the one with the fewest tokens a word, since texts that a tokenizer
  * was not made for fall into small pieces. */
-static qkv_status choose_sentence(const qkv_tokenizer *t, const char *language, qkv_ids *ids, const struct sentence **best)
+static qkv_status choose_sentence(const qkv_tokenizer *t, const char *language, qkv_encoding **ids,
+                                  const struct sentence **best)
 {
     double fewest = 0;
     *best = NULL;
     for (size_t i = 0; i < sizeof sentences / sizeof *sentences; i++) {
         const struct sentence *s = &sentences[i];
-        size_t n;
+        int64_t n;
         qkv_status status = count_known_tokens(t, s->text, ids, &n);
         if (status) return status;
         bool is_wanted = n && !strcmp(s->language, language);
@@ -111,13 +112,13 @@ static qkv_status choose_sentence(const qkv_tokenizer *t, const char *language, 
 static qkv_status put_first_tokens(qkv__json *j, const qkv_tokenizer *t)
 {
     int32_t ids[4];
-    size_t n = 0;
-    qkv_buffer text = { 0 };
+    int64_t n = 0;
+    qkv_text *text = NULL;
     for (int32_t id = 0; id < qkv_tokenizer_vocab_size(t) && n < 4; id++)
         if (!qkv_tokenizer_is_special(t, id) && id != t->unknown) ids[n++] = id;
-    qkv_status status = qkv_tokenizer_decode(t, ids, n, 1, &text);
-    if (!status) qkv__put_string(j, text.data, text.length);
-    qkv_buffer_free(&text);
+    qkv_status status = qkv_tokenizer_decode(t, ids, n, QKV_DECODE_SKIP_SPECIAL, &text);
+    if (!status) qkv__put_string(j, text->data, text->length);
+    qkv_free(text);
     return status;
 }
 
@@ -126,12 +127,12 @@ static qkv_status choose_example(const qkv_model *m, const char *language, const
 {
     const qkv_tokenizer *t = qkv_model_tokenizer(m, QKV_SIDE_SOURCE);
     const char *english = english_for(qkv__job_of(m));
-    qkv_ids ids = { 0 };
-    size_t n = 0;
+    qkv_encoding *ids = NULL;
+    int64_t n = 0;
     qkv_status status = choose_sentence(t, language, &ids, s);
     if (!status && (!*s || !strcmp((*s)->language, "en"))) status = count_known_tokens(t, english, &ids, &n);
     *text = n ? english : *s ? (*s)->text : NULL;
-    qkv_ids_free(&ids);
+    qkv_free(ids);
     return status;
 }
 
@@ -141,7 +142,7 @@ static qkv_status put_recorded(qkv__json *j, const qkv_model *m, int most, int *
     const char *folder = qkv__model_folder(m);
     char path[PATH_BYTES];
     qkv__bytes file;
-    qkv_buffer line = { 0 };
+    qkv_text *line = NULL;
     *n = 0;
     if (!folder || snprintf(path, sizeof path, "%s/" QKV__EXAMPLES, folder) >= PATH_BYTES || !qkv__file_exists(path))
         return QKV_OK;
@@ -152,12 +153,12 @@ static qkv_status put_recorded(qkv__json *j, const qkv_model *m, int most, int *
         next = memchr(at, '\n', (size_t)(end - at));
         if (!next) next = end;
         if (next == at) continue;
-        status = qkv_utf8_repair(at, (size_t)(next - at), &line);
+        status = qkv_utf8_repair((qkv_str){ at, (size_t)(next - at) }, &line);
         if (status) break;
         if ((*n)++) qkv__put_raw(j, ",");
-        qkv__put_string(j, line.data, line.length);
+        qkv__put_string(j, line->data, line->length);
     }
-    qkv_buffer_free(&line);
+    qkv_free(line);
     qkv__bytes_free(&file);
     return status;
 }
@@ -180,7 +181,7 @@ qkv_status qkv__put_examples(qkv__json *j, const qkv_model *m, const char *langu
 {
     const struct sentence *s;
     const char *first;
-    qkv_ids ids = { 0 };
+    qkv_encoding *ids = NULL;
     int n_recorded;
     qkv__put_raw(j, "[");
     qkv_status status = put_recorded(j, m, MAX_EXAMPLES, &n_recorded);
@@ -188,14 +189,14 @@ qkv_status qkv__put_examples(qkv__json *j, const qkv_model *m, const char *langu
     status = choose_example(m, language, &s, &first);
     if (!status) status = qkv__put_example(j, m, language);
     for (size_t i = 0; first && i < sizeof more / sizeof *more && !status; i++) {
-        size_t n;
+        int64_t n;
         if (!(more[i].jobs & (int)qkv__job_of(m)) || strcmp(more[i].language, s ? s->language : "en")) continue;
         status = count_known_tokens(qkv_model_tokenizer(m, QKV_SIDE_SOURCE), more[i].text, &ids, &n);
-        if (status || !n || 2 * n > strlen(more[i].text)) continue;
+        if (status || !n || 2 * n > (int64_t)strlen(more[i].text)) continue;
         qkv__put_raw(j, ",");
         qkv__put_name(j, more[i].text);
     }
     qkv__put_raw(j, "]");
-    qkv_ids_free(&ids);
+    qkv_free(ids);
     return status;
 }

@@ -114,12 +114,12 @@ static qkv_status make_tiny_model(qkv__learning *l)
     return status;
 }
 
-static qkv_status add_ids(qkv__learning *l, const letters *source, const letters *target, qkv_ids *a, qkv_ids *b)
+static qkv_status add_ids(qkv__learning *l, const letters *source, const letters *target, qkv_encoding **a, qkv_encoding **b)
 {
     const qkv_tokenizer *t = qkv_model_tokenizer(l->model, QKV_SIDE_SOURCE);
-    qkv_status status = qkv_tokenizer_encode(t, source->text, strlen(source->text), NULL, a);
-    if (!status) status = qkv_tokenizer_encode(t, target->text, strlen(target->text), NULL, b);
-    return status ? status : qkv_dataset_add_ids(l->pairs, a->ids, a->n, b->ids, b->n);
+    qkv_status status = qkv_tokenizer_encode(t, qkv_cstr(source->text), NULL, a);
+    if (!status) status = qkv_tokenizer_encode(t, qkv_cstr(target->text), NULL, b);
+    return status ? status : qkv_dataset_add_ids(l->pairs, (*a)->ids, (size_t)(*a)->n, (*b)->ids, (size_t)(*b)->n);
 }
 
 static bool is_tested(const qkv__learning *l, const letters *source)
@@ -133,15 +133,15 @@ static bool is_tested(const qkv__learning *l, const letters *source)
 static qkv_status make_pairs(qkv__learning *l)
 {
     letters source, target;
-    qkv_ids a = { 0 }, b = { 0 };
+    qkv_encoding *a = NULL, *b = NULL;
     qkv_status status = (l->pairs = qkv_dataset_new()) ? QKV_OK : QKV_MEMORY;
     for (int64_t i = 0; i < TESTS; i++) make_pair(l, i, &l->sources[i], &l->targets[i]);
     for (int64_t i = TESTS; i < TESTS + PAIRS && !status; i++) {
         make_pair(l, i, &source, &target);
         if (!is_tested(l, &source)) status = add_ids(l, &source, &target, &a, &b);
     }
-    qkv_ids_free(&a);
-    qkv_ids_free(&b);
+    qkv_free(a);
+    qkv_free(b);
     return status;
 }
 

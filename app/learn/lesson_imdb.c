@@ -94,16 +94,16 @@ static qkv_status learn_words(const reviews *r, tokens *out)
 
 static qkv_status encode_reviews(const reviews *r, tokens *out)
 {
-    qkv_ids ids = { 0 };
-    qkv_status status = QKV_OK;
+    qkv_encoding *ids = NULL;
     int32_t pad = qkv_tokenizer_id(out->tokenizer, QKV_SPECIAL_PAD);
-    for (; out->n < r->n && !status; out->n++) {
-        if (qkv_tokenizer_encode(out->tokenizer, r->text[out->n], r->length[out->n], NULL, &ids)) status = library_failed();
-        for (size_t j = 0; j < LENGTH; j++) out->ids[out->n * LENGTH + (int)j] = j < ids.n ? ids.ids[j] : pad;
-        out->lengths[out->n] = ids.n < LENGTH ? (int32_t)ids.n : LENGTH;
+    for (; out->n < r->n; out->n++) {
+        const qkv_str text = { r->text[out->n], r->length[out->n] };
+        if (qkv_tokenizer_encode(out->tokenizer, text, NULL, &ids)) return qkv_free(ids), library_failed();
+        for (int j = 0; j < LENGTH; j++) out->ids[out->n * LENGTH + j] = j < ids->n ? ids->ids[j] : pad;
+        out->lengths[out->n] = ids->n < LENGTH ? (int32_t)ids->n : LENGTH;
     }
-    qkv_ids_free(&ids);
-    return status;
+    qkv_free(ids);
+    return QKV_OK;
 }
 
 /* Whole characters, no more of them than asked for, as one line. */

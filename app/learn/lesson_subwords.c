@@ -67,12 +67,12 @@ static qkv_tokenizer *train_pieces(void)
 
 static qkv_status show_encoded(const qkv_tokenizer *t, const char *word)
 {
-    qkv_ids ids = { 0 };
-    if (qkv_tokenizer_encode(t, word, strlen(word), NULL, &ids)) return library_failed();
+    qkv_encoding *ids = NULL;
+    if (qkv_tokenizer_encode(t, qkv_cstr(word), NULL, &ids)) return library_failed();
     printf("    %-10s", word);
-    for (size_t i = 0; i < ids.n; i++) printf(" %s", qkv_tokenizer_token(t, ids.ids[i]));
+    for (int64_t i = 0; i < ids->n; i++) printf(" %s", qkv_tokenizer_token(t, ids->ids[i]));
     putchar('\n');
-    qkv_ids_free(&ids);
+    qkv_free(ids);
     return QKV_OK;
 }
 

@@ -36,11 +36,12 @@ static qkv_status take_text(const qkv_training *t, const qkv_dataset *pairs, int
     for (int64_t k = 0; k < n; k++) is_known = is_known && ids[k] != tokenizer->unknown;
     text->length = 0;
     if (!is_known) return QKV_OK;
-    qkv_status status = qkv_tokenizer_decode(tokenizer, ids, (size_t)n, 1, text);
+    qkv_text *decoded = NULL;
+    qkv_status status = qkv_tokenizer_decode(tokenizer, ids, n, QKV_DECODE_SKIP_SPECIAL, &decoded);
+    size_t spaces = status ? 0 : strspn(decoded->data, " ");
+    if (!status) status = qkv__buffer_put(text, decoded->data + spaces, decoded->length - spaces);
+    qkv_free(decoded);
     if (status) return status;
-    size_t spaces = strspn(text->data, " ");
-    memmove(text->data, text->data + spaces, text->length - spaces + 1);
-    text->length -= spaces;
     if (may_be_cut) cut_text(text, most);
     if (text->length > most || memchr(text->data, '\n', text->length)) text->length = 0;
     return QKV_OK;

@@ -7,36 +7,36 @@
 
 #include <string.h>
 
-static void put_numbers(qkv__json_writer *w, const char *key, const int32_t *at, size_t n)
+static void put_numbers(qkv__json_writer *w, const char *key, const int32_t *at, int64_t n)
 {
     qkv__json_open_array(w, key);
-    for (size_t i = 0; i < n; i++) qkv__json_put_int(w, NULL, at[i]);
+    for (int64_t i = 0; i < n; i++) qkv__json_put_int(w, NULL, at[i]);
     qkv__json_close(w);
 }
 
-static void put_spellings(qkv__json_writer *w, const qkv_tokenizer *t, const qkv_ids *ids)
+static void put_spellings(qkv__json_writer *w, const qkv_tokenizer *t, const qkv_encoding *ids)
 {
     qkv__json_open_array(w, "tokens");
-    for (size_t i = 0; i < ids->n; i++) {
+    for (int64_t i = 0; i < ids->n; i++) {
         const char *token = qkv_tokenizer_token(t, ids->ids[i]);
         qkv__json_put_text(w, NULL, token ? token : "");
     }
     qkv__json_close(w);
 }
 
-static void put_shown(qkv__json_writer *w, const qkv_tokenizer *t, const qkv_ids *ids)
+static void put_shown(qkv__json_writer *w, const qkv_tokenizer *t, const qkv_encoding *ids)
 {
-    qkv_buffer shown = { 0 };
+    qkv_text *shown = NULL;
     qkv__json_open_array(w, "shown");
-    for (size_t i = 0; i < ids->n && !w->status; i++) {
+    for (int64_t i = 0; i < ids->n && !w->status; i++) {
         w->status = qkv_tokenizer_show(t, ids->ids[i], &shown);
-        if (!w->status) qkv__json_put_string(w, NULL, shown.data, shown.length);
+        if (!w->status) qkv__json_put_string(w, NULL, shown->data, shown->length);
     }
     qkv__json_close(w);
-    qkv_buffer_free(&shown);
+    qkv_free(shown);
 }
 
-qkv_status qkv_ids_json(const qkv_tokenizer *t, const qkv_ids *ids, int with_types, qkv_buffer *out)
+qkv_status qkv_ids_json(const qkv_tokenizer *t, const qkv_encoding *ids, int with_types, qkv_buffer *out)
 {
     if (!t || !ids || !out) return qkv__fail(QKV_USAGE, "ids: a tokenizer, ids and a place for the JSON are needed");
     qkv__json_writer w = { .text = out->data, .capacity = out->capacity, .style = QKV__JSON_SPACED, .long_escapes = true };
@@ -46,7 +46,7 @@ qkv_status qkv_ids_json(const qkv_tokenizer *t, const qkv_ids *ids, int with_typ
     put_spellings(&w, t, ids);
     put_shown(&w, t, ids);
     qkv__json_open_array(&w, "spans");
-    for (size_t i = 0; i < ids->n; i++) {
+    for (int64_t i = 0; i < ids->n; i++) {
         qkv__json_open_array(&w, NULL);
         qkv__json_put_int(&w, NULL, (int64_t)ids->spans[i].begin);
         qkv__json_put_int(&w, NULL, (int64_t)ids->spans[i].end);

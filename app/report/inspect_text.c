@@ -37,24 +37,24 @@ static void put_name(qkv__out *out, const char *name, int width)
 }
 
 /* The text of any id, a "?" for one that the tokenizer does not have. */
-static qkv_status decode_id(const qkv_tokenizer *t, int32_t id, qkv_buffer *text)
+static qkv_status decode_id(const qkv_tokenizer *t, int32_t id, qkv_text **text)
 {
-    qkv_buffer bytes = { 0 };
-    if (id >= qkv_tokenizer_vocab_size(t)) return qkv__buffer_put(text, "?", 1);
+    if (id >= qkv_tokenizer_vocab_size(t)) return qkv_utf8_repair(qkv_cstr("?"), text);
+    qkv_text *bytes = NULL;
     qkv_status status = qkv_tokenizer_decode(t, &id, 1, 0, &bytes);
-    if (!status) status = qkv_utf8_repair(bytes.data, bytes.length, text);
-    qkv_buffer_free(&bytes);
+    if (!status) status = qkv_utf8_repair((qkv_str){ bytes->data, bytes->length }, text);
+    qkv_free(bytes);
     return status;
 }
 
 /* An id of -1 has no text. */
 static void put_id(qkv__out *out, const qkv_tokenizer *t, int32_t id, int width)
 {
-    qkv_buffer text = { 0 };
+    qkv_text *text = NULL;
     const qkv_status status = id < 0 ? QKV_OK : decode_id(t, id, &text);
-    if (!status) put_name(out, text.data ? text.data : "", width);
+    if (!status) put_name(out, text ? text->data : "", width);
     else if (!out->status) out->status = status;
-    qkv_buffer_free(&text);
+    qkv_free(text);
 }
 
 /* Token i of an axis; of units of several tokens each is named by its id. */
@@ -262,14 +262,14 @@ qkv_status qkv_attribution_text(const qkv_model *m, const qkv_attention_capture 
         return qkv__fail(QKV_USAGE, "why: the capture has other tokens");
     const bool is_class = !a->layers[QKV_ATTENTION_DECODER];
     const char *label = is_class ? qkv_model_label(m, why->output) : NULL;
-    qkv_buffer name = { 0 };
+    qkv_text *name = NULL;
     qkv_status status = is_class ? QKV_OK : decode_id(qkv_model_tokenizer(m, QKV_SIDE_TARGET), (int32_t)why->output, &name);
-    const attribution_table w = { why, m, a, label ? label : name.data ? name.data : "" };
+    const attribution_table w = { why, m, a, label ? label : name ? name->data : "" };
     qkv__out text = qkv__out_begin(out);
     if (status) text.status = status;
     if (json) put_attribution_json(&text, &w);
     else put_attribution_table(&text, &w);
-    qkv_buffer_free(&name);
+    qkv_free(name);
     return qkv__out_end(&text);
 }
 

@@ -3,8 +3,7 @@
 
 #include <qkv/unstable/util.h>
 #include "out.h"
-#include "../../src/token/encoder.h"
-#include "../../src/token/tokenizer.h"
+#include "../../src/base/memory.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -15,13 +14,13 @@ static bool is_style(qkv_token_style style) { return (unsigned)style <= QKV_TOKE
 
 /* ---- ids to a line ---- */
 
-static qkv_status put_token(qkv__out *out, const qkv_tokenizer *t, int32_t id, qkv_token_style style, qkv_buffer *shown)
+static qkv_status put_token(qkv__out *out, const qkv_tokenizer *t, int32_t id, qkv_token_style style, qkv_text **shown)
 {
     const char *token = qkv_tokenizer_token(t, id);
     if (style == QKV_TOKEN_STYLE_SHOWN || !token) { /* which refuses an id that is none */
         qkv_status status = qkv_tokenizer_show(t, id, shown);
         if (status) return status;
-        token = shown->data;
+        token = (*shown)->data;
     }
     if (style == QKV_TOKEN_STYLE_ID) qkv__out_printf(out, "%d", id);
     else qkv__out_bytes(out, token, strlen(token));
@@ -30,7 +29,7 @@ static qkv_status put_token(qkv__out *out, const qkv_tokenizer *t, int32_t id, q
 
 qkv_status qkv_tokens_text(const qkv_tokenizer *t, const int32_t *ids, size_t n, qkv_token_style style, qkv_buffer *out)
 {
-    qkv_buffer shown = { 0 };
+    qkv_text *shown = NULL;
     qkv_status status = QKV_OK;
     if (!t || (n && !ids) || !out || !is_style(style))
         return qkv__fail(QKV_USAGE, "tokens: a tokenizer, ids, a style and a place for the line are needed");
@@ -39,12 +38,25 @@ qkv_status qkv_tokens_text(const qkv_tokenizer *t, const int32_t *ids, size_t n,
         if (i) qkv__out_bytes(&line, " ", 1);
         status = put_token(&line, t, ids[i], style, &shown);
     }
-    qkv_buffer_free(&shown);
+    qkv_free(shown);
     if (!line.status) line.status = status;
     return qkv__out_end(&line);
 }
 
 /* ---- a line to ids ---- */
+
+void token_ids_free(token_ids *ids)
+{
+    qkv__release(ids->ids, ids->bytes);
+    *ids = (token_ids){ 0 };
+}
+
+static qkv_status put_id(token_ids *out, int32_t id)
+{
+    if (qkv__grow((void **)&out->ids, &out->bytes, (out->n + 1) * sizeof *out->ids)) return QKV_MEMORY;
+    out->ids[out->n++] = id;
+    return QKV_OK;
+}
 
 static int32_t read_token(const qkv_tokenizer *t, const char *word, qkv_token_style style)
 {
@@ -69,41 +81,40 @@ static bool next_word(const char **rest, bool has_spaces, qkv_buffer *word, qkv_
     return true;
 }
 
-qkv_status qkv_tokens_parse(const qkv_tokenizer *t, const char *line, qkv_token_style style, const char *name, qkv_ids *out)
+qkv_status qkv_tokens_parse(const qkv_tokenizer *t, const char *line, qkv_token_style style, const char *name, token_ids *out)
 {
     qkv_buffer word = { 0 };
     qkv_status status = QKV_OK;
     if (!t || !line || !name || !out || !is_style(style))
         return qkv__fail(QKV_USAGE, "tokens: a tokenizer, its name, a line and a place for the ids are needed");
     bool has_spaces = style == QKV_TOKEN_STYLE_RAW && qkv_tokenizer_kind(t) == QKV_TOKEN_CHARACTERS;
-    out->n = out->second = 0;
+    out->n = 0;
     while (!status && next_word(&line, has_spaces, &word, &status) && !status) {
         int32_t id = read_token(t, word.data, style);
-        if (id >= 0) status = qkv__put_id(out, id, 0, 0);
+        if (id >= 0) status = put_id(out, id);
         else
             status = qkv__fail(QKV_FORMAT, "\"%.100s\" is no %s of %s", word.data, style == QKV_TOKEN_STYLE_ID ? "id" : "token",
                                name);
     }
     qkv_buffer_free(&word);
     if (status) out->n = 0;
-    out->second = out->n;
     return status;
 }
 
 /* ---- ids alone ---- */
 
-static qkv_status put_typed(qkv_ids *out, long long id, int64_t vocabulary, const char *name)
+static qkv_status put_typed(token_ids *out, long long id, int64_t vocabulary, const char *name)
 {
-    if (id < vocabulary) return qkv__put_id(out, (int32_t)id, 0, 0);
+    if (id < vocabulary) return put_id(out, (int32_t)id);
     return qkv__fail(QKV_USAGE, "%s: %lld is outside 0..%lld", name, id, (long long)vocabulary - 1);
 }
 
-qkv_status qkv_ids_parse(const char *text, int64_t vocabulary, const char *name, qkv_ids *out)
+qkv_status qkv_ids_parse(const char *text, int64_t vocabulary, const char *name, token_ids *out)
 {
     qkv_status status = QKV_OK;
     if (!text || !name || !out || vocabulary > INT32_MAX)
         return qkv__fail(QKV_USAGE, "ids: a text, its name and a place for the ids are needed");
-    out->n = out->second = 0;
+    out->n = 0;
     for (const char *at = text; at && !status;) {
         char *end;
         errno = 0;
@@ -114,6 +125,5 @@ qkv_status qkv_ids_parse(const char *text, int64_t vocabulary, const char *name,
         at = *end ? end + 1 : NULL;
     }
     if (status) out->n = 0;
-    out->second = out->n;
     return status;
 }

@@ -22,19 +22,19 @@ static qkv_status check_choice(const qkv__json_value *body, bool *no_tools)
 
 static qkv_status encode_prompt_text(const qkv__served *s, const qkv_text *text, qkv__prompts *p)
 {
-    qkv_ids ids = { 0 };
+    qkv_encoding *ids = NULL;
     qkv_encode_opts o = QKV_OPTS(qkv_encode_opts);
-    o.specials = 1;
-    qkv_status status = qkv_tokenizer_encode(qkv_model_tokenizer(s->model, QKV_SIDE_TARGET), text->data, text->length, &o,
-                                             &ids);
-    if (!status && !ids.n) status = qkv__fail(QKV_USAGE, "the chat template writes nothing for these messages");
-    if (!status) status = qkv__grow((void **)&p->ids, &p->bytes, ids.n * sizeof *p->ids);
+    o.parse_special = 1;
+    qkv_status status = qkv_tokenizer_encode(qkv_model_tokenizer(s->model, QKV_SIDE_TARGET),
+                                             (qkv_str){ text->data, text->length }, &o, &ids);
+    if (!status && !ids->n) status = qkv__fail(QKV_USAGE, "the chat template writes nothing for these messages");
+    if (!status) status = qkv__grow((void **)&p->ids, &p->bytes, (size_t)ids->n * sizeof *p->ids);
     if (!status) {
-        memcpy(p->ids, ids.ids, ids.n * sizeof *p->ids);
-        p->n_ids = ids.n;
-        status = qkv__prompts_add(p, (qkv__prompt){ .ids = p->ids, .n_ids = (int64_t)ids.n });
+        memcpy(p->ids, ids->ids, (size_t)ids->n * sizeof *p->ids);
+        p->n_ids = (size_t)ids->n;
+        status = qkv__prompts_add(p, (qkv__prompt){ .ids = p->ids, .n_ids = ids->n });
     }
-    qkv_ids_free(&ids);
+    qkv_free(ids);
     return status;
 }
 

@@ -218,13 +218,15 @@ static int64_t tokens_so_far(const completion *c) { return c->made->n_prompt + c
 static qkv_status find_echo(completion *c)
 {
     const qkv__prompt *p = &c->prompts.all[c->index / c->samples];
-    qkv_buffer bytes = { 0 };
+    qkv_text *bytes = NULL, *text = NULL;
     qkv__buffer_clear(&c->echoed);
     if (!p->ids) return qkv__buffer_put(&c->echoed, p->text, p->length);
-    qkv_status status = qkv_tokenizer_decode(qkv_model_tokenizer(c->served->model, QKV_SIDE_TARGET), p->ids, (size_t)p->n_ids,
-                                             0, &bytes);
-    if (!status) status = qkv_utf8_repair(bytes.data, bytes.length, &c->echoed);
-    qkv_buffer_free(&bytes);
+    qkv_status status = qkv_tokenizer_decode(qkv_model_tokenizer(c->served->model, QKV_SIDE_TARGET), p->ids, p->n_ids, 0,
+                                             &bytes);
+    if (!status) status = qkv_utf8_repair((qkv_str){ bytes->data, bytes->length }, &text);
+    if (!status) status = qkv__buffer_put(&c->echoed, text->data, text->length);
+    qkv_free(bytes);
+    qkv_free(text);
     return status;
 }
 

@@ -46,26 +46,26 @@ void qkv__refuse(qkv__request *r, unsigned status, const char *format, ...)
 
 void qkv__put_error(qkv__json *j, unsigned status, const char *sentence)
 {
-    qkv_buffer text = { 0 };
-    if (!j->status) j->status = qkv_utf8_repair(sentence, strlen(sentence), &text);
+    qkv_text *text = NULL;
+    if (!j->status) j->status = qkv_utf8_repair(qkv_cstr(sentence), &text);
     qkv__put_raw(j, "{\"error\":{\"message\":");
-    qkv__put_string(j, text.data, text.length);
+    if (!j->status) qkv__put_string(j, text->data, text->length);
     qkv__put_raw(j, status < 500 ? ",\"type\":\"invalid_request_error\"" : ",\"type\":\"server_error\"");
     qkv__put_raw(j, ",\"code\":");
     qkv__put_whole(j, status);
     qkv__put_raw(j, "}}");
-    qkv_buffer_free(&text);
+    qkv_free(text);
 }
 
 /* {"error": "the sentence"} */
 static void put_libre_error(qkv__json *j, const char *sentence)
 {
-    qkv_buffer text = { 0 };
-    j->status = qkv_utf8_repair(sentence, strlen(sentence), &text);
+    qkv_text *text = NULL;
+    j->status = qkv_utf8_repair(qkv_cstr(sentence), &text);
     qkv__put_raw(j, "{\"error\":");
-    qkv__put_string(j, text.data, text.length);
+    if (!j->status) qkv__put_string(j, text->data, text->length);
     qkv__put_raw(j, "}");
-    qkv_buffer_free(&text);
+    qkv_free(text);
 }
 
 static void add_headers(const qkv__request *r, struct MHD_Response *response, unsigned status)

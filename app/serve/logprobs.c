@@ -11,8 +11,8 @@ void qkv__logprobs_begin(qkv__logprobs *l) { l->characters = 0; }
 
 void qkv__logprobs_free(qkv__logprobs *l)
 {
-    qkv_buffer_free(&l->shorter);
-    qkv_buffer_free(&l->longer);
+    qkv_free(l->shorter);
+    qkv_free(l->longer);
     for (int i = 0; i <= QKV__TOP; i++) qkv_buffer_free(&l->keys[i]);
 }
 
@@ -33,13 +33,13 @@ qkv_status qkv__find_token_piece(qkv__logprobs *l, const qkv_tokenizer *t, int32
                                  size_t *length)
 {
     const int32_t ids[2] = { before, id };
-    size_t has_before = before >= 0;
+    const int has_before = before >= 0;
     qkv_status status = qkv_tokenizer_decode(t, ids, has_before, 0, &l->shorter);
     if (!status) status = qkv_tokenizer_decode(t, ids + !has_before, has_before + 1, 0, &l->longer);
-    for (l->begin = 0; !status && l->begin < l->shorter.length && l->begin < l->longer.length; l->begin++)
-        if (l->shorter.data[l->begin] != l->longer.data[l->begin]) break;
-    *piece = status ? NULL : l->longer.data + l->begin;
-    *length = status ? 0 : l->longer.length - l->begin;
+    for (l->begin = 0; !status && l->begin < l->shorter->length && l->begin < l->longer->length; l->begin++)
+        if (l->shorter->data[l->begin] != l->longer->data[l->begin]) break;
+    *piece = status ? NULL : l->longer->data + l->begin;
+    *length = status ? 0 : l->longer->length - l->begin;
     return status;
 }
 
@@ -159,7 +159,7 @@ void qkv__put_logprobs(qkv__json *j, qkv__logprobs *l, const qkv_tokenizer *t, c
 /* The members of one token; the object stays open. */
 static void put_chat_token(qkv__json *j, qkv__logprobs *l, const qkv_tokenizer *t, int32_t before, qkv_likely x)
 {
-    l->begin = l->longer.length = 0;
+    l->begin = l->longer->length = 0;
     qkv_status status = spell_token(l, t, before, x.id, &l->keys[0]);
     if (!j->status) j->status = status;
     if (status) return;
@@ -168,9 +168,9 @@ static void put_chat_token(qkv__json *j, qkv__logprobs *l, const qkv_tokenizer *
     qkv__put_raw(j, ",\"logprob\":");
     qkv__put_double(j, x.log_p);
     qkv__put_raw(j, ",\"bytes\":[");
-    for (size_t i = l->begin; i < l->longer.length; i++) {
+    for (size_t i = l->begin; i < l->longer->length; i++) {
         if (i > l->begin) qkv__put_raw(j, ",");
-        qkv__put_whole(j, (unsigned char)l->longer.data[i]);
+        qkv__put_whole(j, (unsigned char)l->longer->data[i]);
     }
     qkv__put_raw(j, "]");
 }

@@ -13,13 +13,14 @@ typedef struct qkv__logprobs {
     int64_t characters; /* of the tokens that were told */
     int64_t of_token;   /* that begin in the token that was spelled last */
     size_t begin;       /* of its bytes in `longer` */
-    qkv_buffer shorter, longer, keys[QKV__TOP + 1];
+    qkv_text *shorter, *longer;
+    qkv_buffer keys[QKV__TOP + 1];
 } qkv__logprobs;
 void qkv__logprobs_begin(qkv__logprobs *l);
 void qkv__logprobs_free(qkv__logprobs *l);
 
 /* {"tokens":[..],"token_logprobs":[..],"top_logprobs":[..],"text_offset":[..]} of the tokens from .. to - 1, the prompt's
- * counted: token i is prompt.ids[i], those from n_prompt on are new. n_top is that of the options, at most QKV__TOP. A token is
+ * counted: token i is prompt_ids[i], those from n_prompt on are new. n_top is that of the options, at most QKV__TOP. A token is
  * the text it adds to what is before it; where that is no whole character "bytes:\xe6\x88". */
 void qkv__put_logprobs(qkv__json *j, qkv__logprobs *l, const qkv_tokenizer *t, const qkv_generated *g, int n_top, int64_t from,
                        int64_t to);

@@ -13,36 +13,33 @@
 static qkv_status put_own_tokens(qkv__request *r, const qkv_tokenizer *t)
 {
     qkv__strings given;
-    qkv_ids ids = { 0 };
+    qkv_encoding *ids = NULL;
     qkv_status status = qkv__need_strings(r->body, "text", &given);
     if (given.is_array) qkv__put_raw(&r->answer, "{\"results\":[");
     for (int64_t i = 0; i < given.n && !status; i++) {
-        status = qkv_tokenizer_encode(t, given.texts[i].data, given.texts[i].length, NULL, &ids);
+        status = qkv_tokenizer_encode(t, given.texts[i], NULL, &ids);
         if (i) qkv__put_raw(&r->answer, ",");
-        if (!status) qkv__put_token_list(&r->answer, t, &ids);
+        if (!status) qkv__put_token_list(&r->answer, t, ids);
     }
     qkv__put_raw(&r->answer, given.is_array ? "]}\n" : "\n");
-    qkv_ids_free(&ids);
+    qkv_free(ids);
     return status;
 }
 
 /* ---- "content" of llama.cpp, "prompt" of vLLM ---- */
 
-static qkv_status add_run(qkv_ids *ids, const qkv__id_run *run, bool in_front)
-{
-    const size_t n = (size_t)run->n, bytes = (ids->n + n) * sizeof *ids->ids;
-    if (qkv__grow((void **)&ids->ids, &ids->ids_bytes, bytes)) return QKV_MEMORY;
-    if (in_front && ids->n) memmove(ids->ids + n, ids->ids, ids->n * sizeof *ids->ids);
-    if (n) memcpy(ids->ids + (in_front ? 0 : ids->n), run->ids, n * sizeof *ids->ids);
-    ids->n += n;
-    return QKV_OK;
-}
+typedef struct id_list {
+    int32_t *ids;
+    int64_t n;
+    size_t bytes;
+} id_list;
 
-/* The special tokens around a source, or before a prompt. */
-static qkv_status add_special_tokens(const qkv__special_tokens *f, qkv_ids *ids)
+static qkv_status add_ids(id_list *to, const int32_t *ids, int64_t n)
 {
-    qkv_status status = add_run(ids, &f->single.before, true);
-    return !status && f->t->encoder_layers ? add_run(ids, &f->single.after, false) : status;
+    if (qkv__grow((void **)&to->ids, &to->bytes, (size_t)(to->n + n) * sizeof *ids)) return QKV_MEMORY;
+    if (n) memcpy(to->ids + to->n, ids, (size_t)n * sizeof *ids);
+    to->n += n;
+    return QKV_OK;
 }
 
 /* A piece that is no text is a list of its bytes. */
@@ -67,11 +64,11 @@ static void put_piece(qkv__json *j, qkv__logprobs *l, const qkv_tokenizer *t, in
     qkv__put_raw(j, "}");
 }
 
-static void put_pieces(qkv__json *j, const qkv_tokenizer *t, const qkv_ids *ids)
+static void put_pieces(qkv__json *j, const qkv_tokenizer *t, const id_list *ids)
 {
     qkv__logprobs l = { 0 };
     qkv__put_raw(j, "{\"tokens\":[");
-    for (size_t i = 0; i < ids->n && !j->status; i++) {
+    for (int64_t i = 0; i < ids->n && !j->status; i++) {
         if (i) qkv__put_raw(j, ",");
         put_piece(j, &l, t, i ? ids->ids[i - 1] : -1, ids->ids[i]);
     }
@@ -94,19 +91,19 @@ static qkv_status get_wishes(const qkv__json_value *body, bool of_llama, token_w
     return status ? status : qkv__get_flag(body, "with_pieces", &w->pieces);
 }
 
-static void put_vllm_tokens(qkv__json *j, const qkv__special_tokens *f, const qkv_tokenizer *t, const qkv_ids *ids,
+static void put_vllm_tokens(qkv__json *j, const qkv__special_tokens *f, const qkv_tokenizer *t, const id_list *ids,
                             const token_wishes *w)
 {
     const int64_t context = f->info->context ? f->info->context : f->max_tokens;
     qkv__put_raw(j, "{\"count\":");
-    qkv__put_whole(j, (int64_t)ids->n);
+    qkv__put_whole(j, ids->n);
     qkv__put_raw(j, ",\"max_model_len\":");
     if (context) qkv__put_whole(j, context);
     else qkv__put_raw(j, "null");
     qkv__put_raw(j, ",\"tokens\":");
-    qkv__put_ids(j, ids->ids, (int64_t)ids->n);
+    qkv__put_ids(j, ids->ids, ids->n);
     qkv__put_raw(j, ",\"token_strs\":");
-    for (size_t i = 0; i < ids->n && w->spellings; i++) {
+    for (int64_t i = 0; i < ids->n && w->spellings; i++) {
         qkv__put_raw(j, i ? "," : "[");
         qkv__put_name(j, qkv_tokenizer_token(t, ids->ids[i]));
     }
@@ -119,23 +116,29 @@ static qkv_status put_others_tokens(qkv__request *r, const qkv_tokenizer *t, boo
     size_t length = 0;
     token_wishes w;
     qkv__special_tokens f;
-    qkv_ids ids = { 0 };
+    qkv_encoding *encoded = NULL;
+    id_list ids = { 0 };
     qkv_encode_opts o = QKV_OPTS(qkv_encode_opts);
     qkv_status status = qkv__get_string(r->body, name, &text, &length);
     if (!status) status = get_wishes(r->body, of_llama, &w);
     if (!status) status = qkv__special_tokens_of(r->served->model, &f);
     if (status) return status;
-    o.specials = w.parse;
-    status = qkv_tokenizer_encode(t, text, length, &o, &ids);
-    if (!status && w.specials && t == f.source) status = add_special_tokens(&f, &ids);
+    o.parse_special = w.parse;
+    /* special tokens around a source, or before a prompt */
+    const bool is_framed = w.specials && t == f.source;
+    status = qkv_tokenizer_encode(t, (qkv_str){ text, length }, &o, &encoded);
+    if (!status && is_framed) status = add_ids(&ids, f.single.before.ids, f.single.before.n);
+    if (!status) status = add_ids(&ids, encoded->ids, encoded->n);
+    if (!status && is_framed && f.t->encoder_layers) status = add_ids(&ids, f.single.after.ids, f.single.after.n);
+    qkv_free(encoded);
     if (!status && !of_llama) put_vllm_tokens(&r->answer, &f, t, &ids, &w);
     else if (!status && w.pieces) put_pieces(&r->answer, t, &ids);
     else if (!status) {
         qkv__put_raw(&r->answer, "{\"tokens\":");
-        qkv__put_ids(&r->answer, ids.ids, (int64_t)ids.n);
+        qkv__put_ids(&r->answer, ids.ids, ids.n);
         qkv__put_raw(&r->answer, "}\n");
     }
-    qkv_ids_free(&ids);
+    qkv__release(ids.ids, ids.bytes);
     return status;
 }
 
@@ -163,20 +166,20 @@ qkv_status qkv__serve_detokenized(qkv__request *r)
 {
     const qkv_tokenizer *t = NULL;
     qkv__prompts given = { 0 };
-    qkv_buffer bytes = { 0 }, text = { 0 };
+    qkv_text *bytes = NULL, *text = NULL;
     qkv_status status = qkv__get_tokenizer(r->body, r->served->model, &t);
     if (!status) status = qkv__get_ids(r->body, "tokens", qkv_tokenizer_vocab_size(t), &given);
-    if (!status) status = qkv_tokenizer_decode(t, given.ids, given.n_ids, 0, &bytes);
-    if (!status) status = qkv_utf8_repair(bytes.data, bytes.length, &text);
+    if (!status) status = qkv_tokenizer_decode(t, given.ids, (int64_t)given.n_ids, 0, &bytes);
+    if (!status) status = qkv_utf8_repair((qkv_str){ bytes->data, bytes->length }, &text);
     if (!status) {
         qkv__put_raw(&r->answer, "{\"content\":");
-        qkv__put_string(&r->answer, text.data, text.length);
+        qkv__put_string(&r->answer, text->data, text->length);
         qkv__put_raw(&r->answer, ",\"prompt\":");
-        qkv__put_string(&r->answer, text.data, text.length);
+        qkv__put_string(&r->answer, text->data, text->length);
         qkv__put_raw(&r->answer, "}\n");
     }
     qkv__prompts_free(&given);
-    qkv_buffer_free(&bytes);
-    qkv_buffer_free(&text);
+    qkv_free(bytes);
+    qkv_free(text);
     return status;
 }

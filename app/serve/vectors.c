@@ -62,7 +62,7 @@ typedef struct embeddings {
     float *vector;      /* (dimensions) */
     int32_t *ids;       /* of a slice's texts */
     size_t bytes;
-    qkv_ids encoded;
+    qkv_encoding *encoded;
 } embeddings;
 
 static qkv_status get_embeddings(const qkv__request *r, embeddings *e)
@@ -137,11 +137,12 @@ static qkv_status encode_slice(const qkv__request *r, embeddings *e, int64_t fro
         at[i] = used;
         n_ids[i] = x->n_ids;
         if (!x->ids) {
-            status = qkv_tokenizer_encode(t, x->text, x->length, NULL, &e->encoded);
-            if (!status) status = qkv__grow((void **)&e->ids, &e->bytes, (used + e->encoded.n) * sizeof *e->ids);
-            if (!status && e->encoded.n) memcpy(e->ids + used, e->encoded.ids, e->encoded.n * sizeof *e->ids);
-            used += e->encoded.n;
-            n_ids[i] = (int64_t)e->encoded.n;
+            status = qkv_tokenizer_encode(t, (qkv_str){ x->text, x->length }, NULL, &e->encoded);
+            const size_t added = status ? 0 : (size_t)e->encoded->n;
+            if (!status) status = qkv__grow((void **)&e->ids, &e->bytes, (used + added) * sizeof *e->ids);
+            if (!status && added) memcpy(e->ids + used, e->encoded->ids, added * sizeof *e->ids);
+            used += added;
+            n_ids[i] = (int64_t)added;
         }
         e->tokens += qkv__min(n_ids[i], e->limits.room) + e->limits.around;
     }
@@ -188,6 +189,6 @@ qkv_status qkv__serve_embeddings(qkv__request *r)
     qkv__prompts_free(&e.inputs);
     qkv__release(e.ids, e.bytes);
     if (e.vector) qkv__release(e.vector, sizeof *e.vector * (size_t)e.dimensions);
-    qkv_ids_free(&e.encoded);
+    qkv_free(e.encoded);
     return status;
 }

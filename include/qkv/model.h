@@ -276,11 +276,11 @@ QKV_API qkv_status qkv_model_special_tokens(const qkv_model *m, qkv_special_toke
 /* The ids of a text as one side of m reads it, for qkv_model_encode() and qkv_model_decode(): of a translator the
  * source with its end and the target with its start, of a published model with what its tokenizer and its files put around a
  * text, special tokens in it included; of a decoder alone the prompt as qkv_generate() reads it, ready for qkv_session_read(); of
- * an encoder of ours as it is. Without a text (NULL) it gives the special tokens, if they have a start, of a decoder alone nothing.
- * raw: 1 adds nothing. Added tokens have empty spans. USAGE for NULL, a side that is none, a model
- * without tokenizer, and as above; and the errors of qkv_tokenizer_encode(). *out then holds no ids. */
-QKV_API qkv_status qkv_model_tokenize(const qkv_model *m, qkv_side side, const char *text, size_t length, int raw,
-                                      qkv_ids *out);
+ * an encoder of ours as it is. Of opts (NULL: all zero), no_special adds nothing and reads none in the text; parse_special reads
+ * them in the text of any model; add_special changes nothing. Added tokens have empty spans. USAGE for NULL, a side that is none,
+ * a model without tokenizer, and as above; and the errors of qkv_tokenizer_encode(). */
+QKV_API qkv_status qkv_model_tokenize(const qkv_model *m, qkv_side side, qkv_str text, const qkv_encode_opts *opts,
+                                      qkv_encoding **out);
 
 /* ---- the forward pass ----
  * On a tape of yours: NULL and the error on the tape where something does not fit. */

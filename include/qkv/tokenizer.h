@@ -86,48 +86,42 @@ typedef struct qkv_span {
     size_t begin, end; /* bytes begin .. end-1 of the text */
 } qkv_span;
 
-typedef struct qkv_ids {
-    int32_t *ids;    /* n of them */
+typedef struct qkv_encoding { /* a result */
+    int32_t *ids;             /* n of them */
+    int32_t *types;  /* of which text each is, as the tokenizer says it: 0 unless there are two, mostly 1 for the second one */
     qkv_span *spans; /* where each comes from in the text as it was given. Those of byte pairs and characters lie side by side
                       * and are together the whole text; white space between words belongs to none of them. A token that
                       * stands around the text has an empty one */
-    int32_t *types;  /* of which text each is, as the tokenizer says it: 0 unless there are two, mostly 1 for the second one */
-    size_t n;
-    size_t second; /* ids from this one on belong to the second text: their spans are in that one. n where there is one text */
-    size_t ids_bytes, spans_bytes, types_bytes; /* of the allocations */
-    struct qkv_ids_encoder *encoder;            /* working memory */
-    void *reserved[4];
-} qkv_ids;
-QKV_API void qkv_ids_free(qkv_ids *ids);
+    int64_t n;
+    int64_t second; /* ids from this one on belong to the second text: their spans are in that one. n where there is one text */
+} qkv_encoding;
 
 typedef struct qkv_encode_opts {
     size_t size;
-    int specials;  /* 1: special tokens written in the text become their ids; else they are text like any other */
-    int any_bytes; /* 1: bytes that are not UTF-8 are taken too, as they are: a word with such bytes is not known, and of
-                    * characters each mistake is one that is not known; to a published tokenizer each is U+FFFD */
-    int with_special_tokens; /* 1: with the tokens that a published tokenizer's file puts around text, such as [CLS] and [SEP].
-                              * Models may add more, such as the <s> of a Llama: see qkv_model_tokenize() */
+    qkv_str pair; /* a second text, for a model that judges one by the other; its data is not NULL then, even if it is empty */
+    int parse_special; /* 1: special tokens written in the text become their ids; else they are text like any other */
+    int add_special;   /* 1: with the tokens that a published tokenizer's file puts around text, such as [CLS] and [SEP]. Models
+                        * may add more, such as the <s> of a Llama: see qkv_model_tokenize() */
+    int no_special;    /* of qkv_model_tokenize(), which adds special tokens: 1 adds none */
+    int allow_invalid_utf8; /* 1: bytes that are not UTF-8 are taken too, as they are: a word with such bytes is not known, and
+                             * of characters each mistake is one that is not known; to a published tokenizer each is U+FFFD */
 } qkv_encode_opts;
 
-/* NULL opts means all zero. Time grows with length * log(length) at most (and with the longest token of a published one).
- * FORMAT, with the offset, for text that is not UTF-8; LIMIT for text of 2 GiB or more, or one that an expression of the
- * tokenizer's file takes too long for; UNSUPPORTED for text that a published tokenizer has no token for; USAGE for NULL;
- * MEMORY. *out then holds no ids. */
-QKV_API qkv_status qkv_tokenizer_encode(const qkv_tokenizer *t, const char *text, size_t length, const qkv_encode_opts *opts,
-                                        qkv_ids *out);
-
-/* The ids of two texts, the first before the second, as a model reads them that judges one by the other. The same errors. */
-QKV_API qkv_status qkv_tokenizer_encode_pair(const qkv_tokenizer *t, const char *text, size_t length, const char *second,
-                                             size_t second_length, const qkv_encode_opts *opts, qkv_ids *out);
+/* The ids of a text, or of two, the first before the second. NULL opts means all zero. Time grows with length * log(length) at
+ * most (and with the longest token of a published one). FORMAT, with the offset, for text that is not UTF-8; LIMIT for text of
+ * 2 GiB or more, or one that an expression of the tokenizer's file takes too long for; UNSUPPORTED for text that a published
+ * tokenizer has no token for; USAGE for NULL; MEMORY. */
+QKV_API qkv_status qkv_tokenizer_encode(const qkv_tokenizer *t, qkv_str text, const qkv_encode_opts *opts, qkv_encoding **out);
 
 /* ---- ids to text ---- */
+enum { QKV_DECODE_SKIP_SPECIAL = 1 }; /* leaves special tokens out */
 
 /* The bytes of n ids, words with a space between them, those of a published tokenizer as its file says (SentencePiece never
- * shows its control tokens); skip_specials leaves special tokens out. Decode the ids of a text together: a SentencePiece
+ * shows its control tokens); flags is 0 or QKV_DECODE_SKIP_SPECIAL. Decode the ids of a text together: a SentencePiece
  * tokenizer drops the space before the first word, so ids that are decoded one by one lose every space. Ids of a model need not
- * make whole characters: see qkv_utf8_repair(). USAGE, with the place, for an id out of range; MEMORY. *out is then empty. */
-QKV_API qkv_status qkv_tokenizer_decode(const qkv_tokenizer *t, const int32_t *ids, size_t n, int skip_specials,
-                                        qkv_buffer *out);
+ * make whole characters, and the text is then no UTF-8: see qkv_utf8_repair(). USAGE, with the place, for an id out of range;
+ * USAGE for NULL, a negative n and other flags; MEMORY. */
+QKV_API qkv_status qkv_tokenizer_decode(const qkv_tokenizer *t, const int32_t *ids, int64_t n, unsigned flags, qkv_text **out);
 
 /* ---- training ---- */
 

@@ -23,4 +23,7 @@ bool qkv__is_blank(const char *text, size_t length);
 void *qkv__lend(size_t bytes);
 void qkv__take_back(void *memory);
 
+/* As qkv_utf8_repair(); text is not out's own. */
+qkv_status qkv__utf8_repair(const char *text, size_t length, qkv_buffer *out);
+
 #endif

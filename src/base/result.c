@@ -26,6 +26,12 @@ static void empty(header *h)
     memset(h + 1, 0, h->kind->size);
 }
 
+bool qkv__result_is(const void *result, const qkv__result_kind *kind)
+{
+    const header *h = result ? (const header *)result - 1 : NULL;
+    return h && h->magic == QKV_RESULT_MAGIC && h->kind == kind;
+}
+
 void *qkv__result_begin(void *result, const qkv__result_kind *kind)
 {
     header *h = result ? header_of(result) : qkv__alloc_zero(sizeof *h + kind->size);

@@ -10,6 +10,9 @@ typedef struct qkv__result_kind {
     void (*release)(void *result); /* frees what is not on the result's arena; NULL: nothing */
 } qkv__result_kind;
 
+/* Whether it is a result of this kind; NULL is none. */
+bool qkv__result_is(const void *result, const qkv__result_kind *kind);
+
 /* The result to fill: `result` emptied, or a new one for NULL; members are zero. NULL with the error set: USAGE for a result of
  * another kind, MEMORY. */
 void *qkv__result_begin(void *result, const qkv__result_kind *kind);

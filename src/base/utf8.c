@@ -1,5 +1,5 @@
 /* utf8.c: UTF-8, by table 3-7 of the Unicode standard. */
-#include "buffer.h"
+#include "result.h"
 
 #include <qkv/unstable/util.h>
 
@@ -78,7 +78,7 @@ int64_t qkv_utf8_join(const char *text, size_t begin, const size_t *ends, int64_
     return 1;
 }
 
-qkv_status qkv_utf8_repair(const char *text, size_t length, qkv_buffer *out)
+qkv_status qkv__utf8_repair(const char *text, size_t length, qkv_buffer *out)
 {
     if (!out || (!text && length)) return qkv__fail(QKV_USAGE, "utf8: a text and a place for the result are needed");
     qkv__buffer_clear(out);
@@ -93,6 +93,12 @@ qkv_status qkv_utf8_repair(const char *text, size_t length, qkv_buffer *out)
     }
     if (status) qkv__buffer_clear(out);
     return status;
+}
+
+qkv_status qkv_utf8_repair(qkv_str text, qkv_text **out)
+{
+    qkv_buffer *to = qkv__text_begin(out);
+    return to ? qkv__text_end(*out, qkv__utf8_repair(text.data, text.length, to)) : qkv_error_status();
 }
 
 bool qkv__is_space(int32_t c)

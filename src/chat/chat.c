@@ -8,6 +8,7 @@
 #include "../model/model.h"
 #include "../model/special_tokens.h"
 #include "../task/generate.h"
+#include "../token/encode.h"
 #include "chat_format.h"
 
 #include <string.h>
@@ -29,9 +30,9 @@ struct qkv_chat {
     qkv__batcher *batcher; /* NULL before the first answer; keeps what was read: a talk that goes on begins like what it was */
     /* What was read last, as text and as ids: an answer need not have the ids that its text has. */
     qkv_buffer known;
-    qkv_ids known_ids;
+    qkv__ids known_ids;
     qkv_text *prompt;
-    qkv_ids ids, rest;
+    qkv__ids ids, rest;
 };
 
 /* ---- making ---- */
@@ -117,9 +118,9 @@ void qkv_chat_free(qkv_chat *c)
     qkv_buffer_free(&c->tools);
     qkv_buffer_free(&c->known);
     qkv_free(c->prompt);
-    qkv_ids_free(&c->known_ids);
-    qkv_ids_free(&c->ids);
-    qkv_ids_free(&c->rest);
+    qkv__ids_free(&c->known_ids);
+    qkv__ids_free(&c->ids);
+    qkv__ids_free(&c->rest);
     qkv__release(c, sizeof *c);
 }
 
@@ -319,7 +320,7 @@ int32_t qkv_chat_end(const qkv_chat *c) { return c ? c->format.end : -1; }
 
 /* ---- ids ---- */
 
-static qkv_status append_ids(qkv_ids *to, const int32_t *ids, size_t n)
+static qkv_status append_ids(qkv__ids *to, const int32_t *ids, size_t n)
 {
     if (qkv__grow((void **)&to->ids, &to->ids_bytes, (to->n + n) * sizeof *ids)) return QKV_MEMORY;
     if (n) memcpy(to->ids + to->n, ids, n * sizeof *ids);
@@ -327,11 +328,11 @@ static qkv_status append_ids(qkv_ids *to, const int32_t *ids, size_t n)
     return QKV_OK;
 }
 
-static qkv_status encode_text(const qkv_chat *c, const char *text, size_t length, qkv_ids *out)
+static qkv_status encode_text(const qkv_chat *c, const char *text, size_t length, qkv__ids *out)
 {
     qkv_encode_opts o = QKV_OPTS(qkv_encode_opts);
-    o.specials = 1;
-    return qkv_tokenizer_encode(qkv_model_tokenizer(c->model, QKV_SIDE_TARGET), text, length, &o, out);
+    o.parse_special = 1;
+    return qkv__encode(qkv_model_tokenizer(c->model, QKV_SIDE_TARGET), text, length, &o, out);
 }
 
 /* What is known keeps its ids where the text goes on behind it with a special token: no other token could reach across. */

@@ -3,6 +3,7 @@
 
 #include "../base/options.h"
 #include "../base/size.h"
+#include "../token/encode.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -157,10 +158,10 @@ qkv_status qkv_word_counts_add_corpus(qkv_word_counts *sources, qkv_word_counts 
 
 /* ---- ids ---- */
 
-static qkv_status add_ids(qkv_dataset *p, const qkv_tokenizer *const tokenizers[SIDES], corpus *c, qkv_ids ids[SIDES])
+static qkv_status add_ids(qkv_dataset *p, const qkv_tokenizer *const tokenizers[SIDES], corpus *c, qkv__ids ids[SIDES])
 {
     for (int s = 0; s < SIDES; s++) {
-        qkv_status status = qkv_tokenizer_encode(tokenizers[s], c->text[s], c->length[s], NULL, &ids[s]);
+        qkv_status status = qkv__encode(tokenizers[s], c->text[s], c->length[s], NULL, &ids[s]);
         if (status) return status;
     }
     int64_t longest = qkv__max((int64_t)ids[SOURCE].n, (int64_t)ids[TARGET].n);
@@ -187,14 +188,14 @@ qkv_status qkv_dataset_add_files(qkv_dataset *p, const qkv_tokenizer *sources, c
                                  const char *target, const qkv_corpus_opts *opts, qkv_corpus_read *read)
 {
     const qkv_tokenizer *const tokenizers[SIDES] = { sources, targets };
-    qkv_ids ids[SIDES] = { 0 };
+    qkv__ids ids[SIDES] = { 0 };
     corpus c;
     bool more = true;
     if (!p || !sources || !targets) return qkv__fail(QKV_USAGE, "corpus: pairs and tokenizers are needed");
     qkv_status status = open_corpus(&c, source, target, opts);
     while (!status && !(status = next_pair(&c, &more)) && more) status = add_ids(p, tokenizers, &c, ids);
     if (!status && !c.read.pairs) status = nothing_left(&c);
-    for (int s = 0; s < SIDES; s++) qkv_ids_free(&ids[s]);
+    for (int s = 0; s < SIDES; s++) qkv__ids_free(&ids[s]);
     close_corpus(&c, read);
     return status;
 }

@@ -259,7 +259,7 @@ static qkv_status repair(qkv__lines *l, int strict)
     if (good == length) return QKV_OK;
     if (strict) return wrong_byte(l, good, "is not UTF-8");
     count_repaired(l);
-    qkv_status status = qkv_utf8_repair(l->line.data, l->line.length, &l->spare);
+    qkv_status status = qkv__utf8_repair(l->line.data, l->line.length, &l->spare);
     qkv_buffer repaired = l->spare;
     l->spare = l->line;
     l->line = repaired;

@@ -104,7 +104,7 @@ static qkv_status read_masked(job *j, const qkv_buffer *text)
         n = qkv__mask_at(&j->f, text->data + at, text->length - at);
         status = n ? qkv__buffer_put(spelled, mask, strlen(mask)) : qkv__buffer_put(spelled, text->data + at, 1);
     }
-    const qkv_encode_opts opts = { .specials = 1 };
+    const qkv_encode_opts opts = { .parse_special = 1 };
     return status ? status : qkv__tokens_put_text(&j->to->source, j->source, spelled->data, spelled->length, &opts);
 }
 
@@ -121,7 +121,7 @@ static qkv_status read_source(job *j, qkv_str source)
     qkv__tokens *to = &j->to->source;
     qkv_buffer *text = &j->to->text;
     qkv_status status = put_special_ids(to, j->source, &j->f.single.before);
-    if (!status) status = qkv_utf8_repair(source.data, source.length, text);
+    if (!status) status = qkv__utf8_repair(source.data, source.length, text);
     if (!status && has_mask(j, text)) status = read_masked(j, text);
     else if (!status) status = qkv__tokens_put_text(to, j->source, text->data, text->length, NULL);
     if (!status) status = put_special_ids(to, j->source, &j->f.single.after);
@@ -153,7 +153,7 @@ static qkv_status read_target(job *j)
     if (status) return status;
     if (j->o.target_ids) status = qkv__tokens_put_ids(to, j->target, j->o.target_ids, j->o.n_target_ids);
     else if (!j->o.target.data) status = search(j);
-    else if (!(status = qkv_utf8_repair(j->o.target.data, j->o.target.length, text)))
+    else if (!(status = qkv__utf8_repair(j->o.target.data, j->o.target.length, text)))
         status = qkv__tokens_put_text(to, j->target, text->data, text->length, NULL);
     if (!status) status = qkv__check_length(QKV_LIMIT, "attend: the target with its start has", to->n, j->f.max_tokens);
     if (!status) status = check_bytes(j, j->to->source.n, to->n);
@@ -166,8 +166,8 @@ static qkv_status read_document(job *j, qkv_str source)
     qkv__tokens *to = &j->to->target;
     qkv_buffer *text = &j->to->text, *more = &j->to->more;
     qkv_status status = put_special_ids(to, j->target, &j->f.single.before);
-    if (!status) status = qkv_utf8_repair(source.data, source.length, text);
-    if (!status && j->o.target.data) status = qkv_utf8_repair(j->o.target.data, j->o.target.length, more);
+    if (!status) status = qkv__utf8_repair(source.data, source.length, text);
+    if (!status && j->o.target.data) status = qkv__utf8_repair(j->o.target.data, j->o.target.length, more);
     if (!status && j->o.target.data) status = qkv__buffer_put(text, more->data, more->length);
     if (!status) status = qkv__tokens_put_text(to, j->target, text->data, text->length, NULL);
     if (!status) status = qkv__tokens_put_ids(to, j->target, j->o.target_ids, j->o.n_target_ids);

@@ -6,6 +6,7 @@
 #include <qkv/unstable/inspect.h>
 
 #include "../base/arena.h"
+#include "../token/encode.h"
 
 #include <stdbool.h>
 
@@ -17,7 +18,7 @@ typedef struct qkv__tokens {
     int64_t n;
     qkv_buffer text;
     size_t ids_bytes, special_bytes, ends_bytes;
-    qkv_ids encoded; /* working memory, and so is the next */
+    qkv__ids encoded; /* working memory, and so is the next */
     qkv_buffer decoded;
 } qkv__tokens;
 void qkv__tokens_free(qkv__tokens *t);

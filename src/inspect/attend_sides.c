@@ -24,7 +24,7 @@ void qkv__tokens_free(qkv__tokens *t)
     qkv__release(t->special, t->special_bytes);
     qkv__release(t->ends, t->ends_bytes);
     qkv_buffer_free(&t->text);
-    qkv_ids_free(&t->encoded);
+    qkv__ids_free(&t->encoded);
     qkv_buffer_free(&t->decoded);
     *t = (qkv__tokens){ 0 };
 }
@@ -55,8 +55,8 @@ qkv_status qkv__tokens_put_special(qkv__tokens *t, const qkv_tokenizer *tokenize
 static qkv_status decode_token(qkv__tokens *t, const qkv_tokenizer *tokenizer, int32_t id)
 {
     const int32_t twice[] = { id, id };
-    qkv_status status = qkv_tokenizer_decode(tokenizer, twice, 1, 0, &t->decoded);
-    return status || t->decoded.length ? status : qkv_tokenizer_decode(tokenizer, twice, 2, 0, &t->decoded);
+    qkv_status status = qkv__decode(tokenizer, twice, 1, 0, &t->decoded);
+    return status || t->decoded.length ? status : qkv__decode(tokenizer, twice, 2, 0, &t->decoded);
 }
 
 static qkv_status put_decoded(qkv__tokens *t, const qkv_tokenizer *tokenizer, int32_t id)
@@ -67,7 +67,7 @@ static qkv_status put_decoded(qkv__tokens *t, const qkv_tokenizer *tokenizer, in
 
 /* How many tokens from i on come from the same bytes. A published tokenizer may have a token for each byte of a character, all
  * with its span. */
-static size_t same_span(const qkv_ids *x, size_t i)
+static size_t same_span(const qkv__ids *x, size_t i)
 {
     size_t n = 1;
     while (i + n < x->n && x->spans[i + n].begin == x->spans[i].begin && x->spans[i + n].end == x->spans[i].end) n++;
@@ -77,8 +77,8 @@ static size_t same_span(const qkv_ids *x, size_t i)
 qkv_status qkv__tokens_put_text(qkv__tokens *t, const qkv_tokenizer *tokenizer, const char *text, size_t length,
                                 const qkv_encode_opts *opts)
 {
-    qkv_ids *x = &t->encoded;
-    qkv_status status = qkv_tokenizer_encode(tokenizer, text, length, opts, x);
+    qkv__ids *x = &t->encoded;
+    qkv_status status = qkv__encode(tokenizer, text, length, opts, x);
     for (size_t i = 0, n; !status && i < x->n; i += n) {
         const char *from = text + x->spans[i].begin;
         size_t bytes = x->spans[i].end - x->spans[i].begin;

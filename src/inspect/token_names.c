@@ -14,7 +14,7 @@ static qkv_status decode_each(const qkv_tokenizer *t, const int32_t *ids, int64_
     qkv_buffer one = { 0 };
     qkv_status status = qkv__buffer_put(all, "", 0);
     for (int64_t i = 0; i < n && !status; i++) {
-        status = qkv_tokenizer_decode(t, ids + i, 1, 0, &one);
+        status = qkv__decode(t, ids + i, 1, 0, &one);
         if (!status) status = qkv__buffer_put(all, one.data, one.length);
         else if (status == QKV_USAGE) status = qkv__buffer_put(all, " ", 1);
         ends[i] = all->length;

@@ -1,5 +1,6 @@
 /* read_side.c: a text as a model's encoder or decoder reads it in one forward: its ids and what stands around them. */
-#include "../token/encoder.h"
+#include "../base/options.h"
+#include "../token/encode.h"
 #include "model_info.h"
 #include "special_tokens.h"
 #include "model.h"
@@ -38,7 +39,7 @@ static qkv_status find_frame(const qkv_model *m, qkv_side side, frame *f)
 }
 
 /* An id before the others, from no place of the text. */
-static qkv_status put_first(qkv_ids *out, int32_t id)
+static qkv_status put_first(qkv__ids *out, int32_t id)
 {
     qkv_status status = qkv__put_id(out, id, 0, 0);
     if (status) return status;
@@ -48,27 +49,32 @@ static qkv_status put_first(qkv_ids *out, int32_t id)
     out->ids[0] = id;
     out->spans[0] = (qkv_span){ 0, 0 };
     out->types[0] = 0;
+    out->second++;
     return QKV_OK;
 }
 
-qkv_status qkv_model_tokenize(const qkv_model *m, qkv_side side, const char *text, size_t length, int raw, qkv_ids *out)
+static qkv_status tokenize_side(const qkv_model *m, qkv_side side, qkv_str text, const qkv_encode_opts *opts, qkv__ids *out)
 {
     frame f = { -1, -1, false };
-    if (!m || !out || (side != QKV_SIDE_SOURCE && side != QKV_SIDE_TARGET))
-        return qkv__fail(QKV_USAGE, "read side: a model, a side and a place for the ids are needed");
-    const qkv_tokenizer *t = side == QKV_SIDE_SOURCE ? qkv_model_tokenizer(m, QKV_SIDE_SOURCE)
-                                                     : qkv_model_tokenizer(m, QKV_SIDE_TARGET);
-    out->n = out->second = 0;
+    qkv_encode_opts o = { 0 };
+    if (!m || (side != QKV_SIDE_SOURCE && side != QKV_SIDE_TARGET))
+        return qkv__fail(QKV_USAGE, "tokenize: a model and a side are needed");
+    const qkv_tokenizer *t = qkv_model_tokenizer(m, side);
     if (!t) return qkv__refuse_without_tokenizer(m, NULL);
-    qkv_status status = raw ? QKV_OK : find_frame(m, side, &f);
-    const bool is_decoder = !qkv__model_config(m)->encoder_layers;
-    if (!status && !text && (f.start < 0 || is_decoder)) return QKV_OK;
-    const qkv_encode_opts opts = { .specials = f.by_tokenizer, .with_special_tokens = f.by_tokenizer };
-    if (!status && text) status = qkv_tokenizer_encode(t, text, length, &opts, out);
+    qkv_status status = QKV__READ_OPTIONS(&o, allow_invalid_utf8, opts, "tokenize");
+    if (!status && !o.no_special) status = find_frame(m, side, &f);
+    o.add_special = f.by_tokenizer;
+    o.parse_special |= f.by_tokenizer;
+    if (!status) status = qkv__encode(t, text.data, text.length, &o, out);
     bool is_started = out->n && out->ids[0] == f.start, is_ended = out->n && out->ids[out->n - 1] == f.end;
     if (!status && f.start >= 0 && !is_started) status = put_first(out, f.start);
-    if (!status && f.end >= 0 && !is_ended) status = qkv__put_id(out, f.end, length, length);
-    out->second = out->n;
-    if (status) out->n = out->second = 0;
-    return status;
+    if (status || f.end < 0 || is_ended) return status;
+    if (!o.pair.data) out->second++;
+    return qkv__put_id(out, f.end, o.pair.data ? o.pair.length : text.length, o.pair.data ? o.pair.length : text.length);
+}
+
+qkv_status qkv_model_tokenize(const qkv_model *m, qkv_side side, qkv_str text, const qkv_encode_opts *opts, qkv_encoding **out)
+{
+    qkv__ids *ids = qkv__encoding_begin(out);
+    return ids ? qkv__encoding_end(*out, tokenize_side(m, side, text, opts, ids)) : qkv_error_status();
 }

@@ -3,6 +3,7 @@
 
 #include <qkv/unstable/util.h>
 
+#include "../base/buffer.h"
 #include "../base/memory.h"
 #include "../base/size.h"
 
@@ -15,7 +16,7 @@ void qkv__reader_clear(qkv__reader *r) { r->n = 0; }
 void qkv__reader_free(qkv__reader *r)
 {
     qkv__release(r->ids, r->bytes);
-    qkv_ids_free(&r->encoded);
+    qkv__ids_free(&r->encoded);
     qkv_buffer_free(&r->repaired);
     *r = (qkv__reader){ 0 };
 }
@@ -36,11 +37,11 @@ qkv_status qkv__reader_put(qkv__reader *r, const qkv__id_run *ids) { return qkv_
 qkv_status qkv__reader_encode(qkv__reader *r, const qkv_tokenizer *t, const char *text, size_t length)
 {
     if (qkv_utf8_valid(text, length) < length) {
-        if (qkv_utf8_repair(text, length, &r->repaired)) return QKV_MEMORY;
+        if (qkv__utf8_repair(text, length, &r->repaired)) return QKV_MEMORY;
         text = r->repaired.data;
         length = r->repaired.length;
     }
-    qkv_status status = qkv_tokenizer_encode(t, text, length, NULL, &r->encoded);
+    qkv_status status = qkv__encode(t, text, length, NULL, &r->encoded);
     return status ? status : qkv__reader_add(r, r->encoded.ids, r->encoded.n);
 }
 

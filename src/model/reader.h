@@ -2,6 +2,7 @@
 #ifndef QKV_SRC_READER_H
 #define QKV_SRC_READER_H
 
+#include "../token/encode.h"
 #include "special_tokens.h"
 
 #include <stdbool.h>
@@ -11,7 +12,7 @@ typedef struct qkv__reader {
     int32_t *ids;
     int64_t n;
     size_t bytes;
-    qkv_ids encoded;
+    qkv__ids encoded;
     qkv_buffer repaired;
 } qkv__reader;
 void qkv__reader_free(qkv__reader *r);

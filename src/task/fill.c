@@ -9,6 +9,7 @@
 #include "../base/result.h"
 #include "../base/size.h"
 #include "../tensor/tape.h"
+#include "../token/encode.h"
 #include "../model/model.h"
 
 #include <math.h>
@@ -20,7 +21,7 @@ enum { DEFAULT_BEST = 5 };
 typedef struct filled_work {
     qkv_buffer given;           /* the text, UTF-8 */
     qkv_buffer spelled;         /* the same with every mask as the tokenizer spells it */
-    qkv_ids encoded;            /* of that */
+    qkv__ids encoded;           /* of that */
     qkv__reader read;           /* with what is around it */
     qkv_buffer shorter, longer; /* of the token before a mask, and of it with a token in the mask's place */
     qkv_buffer token, text;     /* results, before they are kept */
@@ -87,10 +88,10 @@ static qkv_status find_masks(job *j)
 static qkv_status read_masked_text(job *j, qkv_str text)
 {
     filled_work *w = &j->work;
-    qkv_status status = qkv_utf8_repair(text.data, text.length, &w->given);
+    qkv_status status = qkv__utf8_repair(text.data, text.length, &w->given);
     if (!status) status = spell_masks(j);
-    const qkv_encode_opts opts = { .specials = 1 };
-    if (!status) status = qkv_tokenizer_encode(j->f.source, w->spelled.data, w->spelled.length, &opts, &w->encoded);
+    const qkv_encode_opts opts = { .parse_special = 1 };
+    if (!status) status = qkv__encode(j->f.source, w->spelled.data, w->spelled.length, &opts, &w->encoded);
     if (!status) status = find_masks(j);
     qkv__reader_clear(&w->read);
     if (!status) status = qkv__reader_put(&w->read, &j->f.single.before);
@@ -110,11 +111,11 @@ static qkv_status decode_filling(job *j, int64_t at, int32_t id)
     const qkv_tokenizer *t = j->f.source;
     int32_t both[] = { at ? w->encoded.ids[at - 1] : -1, id };
     size_t before = at && !qkv_tokenizer_is_special(t, both[0]), same = 0;
-    qkv_status status = qkv_tokenizer_decode(t, both + 1 - before, before, 0, &w->shorter);
-    if (!status) status = qkv_tokenizer_decode(t, both + 1 - before, before + 1, 0, &w->longer);
+    qkv_status status = qkv__decode(t, both + 1 - before, before, 0, &w->shorter);
+    if (!status) status = qkv__decode(t, both + 1 - before, before + 1, 0, &w->longer);
     if (status) return status;
     while (same < w->shorter.length && same < w->longer.length && w->shorter.data[same] == w->longer.data[same]) same++;
-    return qkv_utf8_repair(w->longer.data + same, w->longer.length - same, &w->token);
+    return qkv__utf8_repair(w->longer.data + same, w->longer.length - same, &w->token);
 }
 
 /* White space before a mask that is part of no token: a token that continues a word does not have it. */
@@ -250,7 +251,7 @@ qkv_status qkv_fill_mask(const qkv_model *m, qkv_str text, const qkv_fill_opts *
     filled_work *w = &j.work;
     qkv_buffer *texts[] = { &w->given, &w->spelled, &w->shorter, &w->longer, &w->token, &w->text };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) qkv_buffer_free(texts[i]);
-    qkv_ids_free(&w->encoded);
+    qkv__ids_free(&w->encoded);
     qkv__reader_free(&w->read);
     qkv__release(w->places, w->places_bytes);
     return status;

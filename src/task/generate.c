@@ -10,6 +10,7 @@
 #include "../decode/sample.h"
 #include "../decode/stream.h"
 #include "../model/model.h"
+#include "../token/encode.h"
 
 #include <math.h>
 #include <string.h>
@@ -20,7 +21,7 @@ enum { MOST_TOKENS = 1 << 20, DEFAULT_TOKENS = 128, MOST_TOP = 32, PROMPT_BLOCK 
 typedef struct generated {
     qkv_generated shown; /* first: what the caller sees */
     qkv_buffer text;
-    qkv_ids prompt; /* its ids, and behind them the new ones */
+    qkv__ids prompt; /* its ids, and behind them the new ones */
     int32_t *ids;
     double *log_p, *prompt_log_p;
     qkv_likely *top, *prompt_top;
@@ -160,7 +161,7 @@ static qkv_status find_room(generation *g, int64_t taken)
 
 static qkv_status take_prompt_ids(generation *g)
 {
-    qkv_ids *to = &g->out->prompt;
+    qkv__ids *to = &g->out->prompt;
     int64_t n = g->o.n_prompt_ids, size = qkv__min(g->vocabulary, qkv_tokenizer_vocab_size(g->tokenizer));
     if (n < 0 || n > MOST_TOKENS)
         return qkv__fail(QKV_USAGE, "generate: a prompt of %lld ids: it has 0 to %d", (long long)n, MOST_TOKENS);
@@ -177,14 +178,14 @@ static qkv_status take_prompt_ids(generation *g)
 static qkv_status take_prompt_text(generation *g, qkv_str prompt)
 {
     qkv_encode_opts o = QKV_OPTS(qkv_encode_opts);
-    o.specials = g->o.parse_special;
-    return qkv_tokenizer_encode(g->tokenizer, prompt.data, prompt.length, &o, &g->out->prompt);
+    o.parse_special = g->o.parse_special;
+    return qkv__encode(g->tokenizer, prompt.data, prompt.length, &o, &g->out->prompt);
 }
 
 /* A prompt of ids, or with special tokens, may have its start itself. */
 static void find_start(generation *g)
 {
-    const qkv_ids *p = &g->out->prompt;
+    const qkv__ids *p = &g->out->prompt;
     const bool may_have = g->o.prompt_ids || g->o.parse_special;
     if (may_have && p->n && g->started.n && p->ids[0] == g->started.ids[0]) g->started.n = 0;
 }
@@ -284,8 +285,8 @@ static qkv_status read_prompt(generation *g)
 static qkv_status put_token_text(generation *g, const int32_t *id, bool is_first)
 {
     size_t before = is_first ? 0 : 1;
-    qkv_status status = qkv_tokenizer_decode(g->tokenizer, id - before, before, 0, &g->shorter);
-    if (!status) status = qkv_tokenizer_decode(g->tokenizer, id - before, before + 1, 0, &g->longer);
+    qkv_status status = qkv__decode(g->tokenizer, id - before, before, 0, &g->shorter);
+    if (!status) status = qkv__decode(g->tokenizer, id - before, before + 1, 0, &g->longer);
     if (status) return status;
     size_t same = 0;
     while (same < g->shorter.length && same < g->longer.length && g->shorter.data[same] == g->longer.data[same]) same++;
@@ -406,7 +407,7 @@ static void release_generated(void *result)
 {
     generated *x = result;
     qkv_buffer_free(&x->text);
-    qkv_ids_free(&x->prompt);
+    qkv__ids_free(&x->prompt);
     qkv__release(x->ids, x->ids_bytes);
     qkv__release(x->log_p, x->log_p_bytes);
     qkv__release(x->top, x->top_bytes);

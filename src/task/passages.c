@@ -9,6 +9,7 @@
 #include "../base/status.h"
 #include "../model/model_info.h"
 #include "../base/buffer.h"
+#include "../token/encode.h"
 
 #include <string.h>
 #include <utf8proc.h>
@@ -20,7 +21,7 @@ typedef struct cutting {
     qkv_split split;
     const qkv_tokenizer *tokenizer;
     int64_t max_sentences, max_tokens; /* of a passage */
-    qkv_ids ids;
+    qkv__ids ids;
     qkv_buffer repaired;
 } cutting;
 
@@ -36,11 +37,11 @@ static qkv_status add_passage(qkv__passages *p, const char *text, size_t length)
 static qkv_status count_tokens(cutting *c, const char *text, size_t length, int64_t *n)
 {
     if (qkv_utf8_valid(text, length) < length) {
-        if (qkv_utf8_repair(text, length, &c->repaired)) return QKV_MEMORY;
+        if (qkv__utf8_repair(text, length, &c->repaired)) return QKV_MEMORY;
         text = c->repaired.data;
         length = c->repaired.length;
     }
-    qkv_status status = qkv_tokenizer_encode(c->tokenizer, text, length, NULL, &c->ids);
+    qkv_status status = qkv__encode(c->tokenizer, text, length, NULL, &c->ids);
     *n = status ? (int64_t)length : (int64_t)c->ids.n;
     return status == QKV_MEMORY ? status : QKV_OK;
 }
@@ -119,7 +120,7 @@ qkv_status qkv__passages_cut(qkv__passages *p, const qkv_model *m, const qkv_str
         status = cut_text(&c, texts[i].data, texts[i].length);
     }
     if (!status) p->first[n] = p->n;
-    qkv_ids_free(&c.ids);
+    qkv__ids_free(&c.ids);
     qkv_buffer_free(&c.repaired);
     if (status || p->n <= most) return status;
     return qkv__fail(QKV_USAGE, "the texts have %lld sentences: at most %lld go in one request", (long long)p->n,

@@ -60,7 +60,7 @@ static void take_space_along(qkv__pieces *p, size_t i)
     p->starts[i] = false;
 }
 
-static qkv_status keep_pieces(const qkv_tokenizer *t, const qkv_ids *ids, void *result, qkv__pieces *out)
+static qkv_status keep_pieces(const qkv_tokenizer *t, const qkv__ids *ids, void *result, qkv__pieces *out)
 {
     bool is_first = true;
     out->n = (int64_t)ids->n;
@@ -80,7 +80,7 @@ static qkv_status keep_pieces(const qkv_tokenizer *t, const qkv_ids *ids, void *
 qkv_status qkv__read_pieces(const qkv_tokenizer *t, qkv_str text, void *result, qkv__reader *r, qkv__pieces *out)
 {
     *out = (qkv__pieces){ .begin = r->n };
-    qkv_status status = qkv_utf8_repair(text.data, text.length, &r->repaired);
+    qkv_status status = qkv__utf8_repair(text.data, text.length, &r->repaired);
     if (!status) out->text = qkv__result_copy(result, r->repaired.data, r->repaired.length);
     if (!out->text.data) return QKV_MEMORY;
     status = qkv__reader_encode(r, t, out->text.data, out->text.length);

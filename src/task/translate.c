@@ -12,6 +12,7 @@
 #include "translate.h"
 #include "../decode/search.h"
 #include "../model/model.h"
+#include "../token/encode.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -45,7 +46,7 @@ typedef struct job {
     const int32_t **source_ids;
     int64_t *n_source;
     qkv_translation *best;
-    qkv_ids ids; /* working memory, and so are the next two */
+    qkv__ids ids; /* working memory, and so are the next two */
     qkv_buffer repaired, bytes;
     place *places; /* sorted by length */
     batch *batches;
@@ -103,8 +104,8 @@ static qkv_status find_specials(job *j, const qkv_translate_opts *o)
 /* What the model begins every translation with, and then what the caller does. */
 static qkv_status encode_prefix(job *j, const char *prefix)
 {
-    qkv_ids *ids = &j->ids;
-    qkv_status status = qkv_tokenizer_encode(j->target, prefix ? prefix : "", prefix ? strlen(prefix) : 0, NULL, ids);
+    qkv__ids *ids = &j->ids;
+    qkv_status status = qkv__encode(j->target, prefix ? prefix : "", prefix ? strlen(prefix) : 0, NULL, ids);
     if (status == QKV_FORMAT) return qkv__fail(QKV_USAGE, "translate: the prefix is not UTF-8");
     if (status) return status;
     j->search.n_forced = j->first >= 0;
@@ -212,7 +213,7 @@ static qkv_status put_prefix(job *j, qkv_str *text)
 
 static qkv_status encode_source(job *j, int64_t i, qkv_str text)
 {
-    qkv_ids *ids = &j->ids;
+    qkv__ids *ids = &j->ids;
     const qkv_translations *out = j->out;
     j->status[i] = QKV_OK;
     j->source_ids[i] = NULL;
@@ -222,11 +223,11 @@ static qkv_status encode_source(job *j, int64_t i, qkv_str text)
         return QKV_OK;
     }
     if (qkv_utf8_valid(text.data, text.length) < text.length) {
-        if (qkv_utf8_repair(text.data, text.length, &j->repaired)) return QKV_MEMORY;
+        if (qkv__utf8_repair(text.data, text.length, &j->repaired)) return QKV_MEMORY;
         text = (qkv_str){ j->repaired.data, j->repaired.length };
     }
     if (j->source_prefix && put_prefix(j, &text)) return QKV_MEMORY;
-    qkv_status status = qkv_tokenizer_encode(j->source, text.data, text.length, NULL, ids);
+    qkv_status status = qkv__encode(j->source, text.data, text.length, NULL, ids);
     if (status && status != QKV_LIMIT) return status;
     const qkv__id_run *before = &j->f.single.before, *after = &j->f.single.after;
     j->n_source[i] = (int64_t)ids->n + before->n + after->n;
@@ -254,8 +255,8 @@ static qkv_status decode_translation(job *j, qkv_translation *x)
     if (!known) return QKV_MEMORY;
     for (int64_t i = 0; i < x->n_ids; i++)
         if (x->ids[i] < qkv_tokenizer_vocab_size(j->target)) known[n++] = x->ids[i];
-    qkv_status status = qkv_tokenizer_decode(j->target, known, n, 1, &j->bytes);
-    if (!status) status = qkv_utf8_repair(j->bytes.data, j->bytes.length, &j->repaired);
+    qkv_status status = qkv__decode(j->target, known, n, 1, &j->bytes);
+    if (!status) status = qkv__utf8_repair(j->bytes.data, j->bytes.length, &j->repaired);
     if (status) return status;
     x->text = qkv__result_copy(j->out, j->repaired.data, j->repaired.length);
     return x->text.data ? QKV_OK : QKV_MEMORY;
@@ -425,7 +426,7 @@ static qkv_status translate_whole(const qkv_model *m, const qkv_str *texts, int6
     job j = { .m = m, .out = out, .first = -1 };
     qkv_status status = translate_texts(&j, texts, n, o);
     qkv_session_free(j.attending);
-    qkv_ids_free(&j.ids);
+    qkv__ids_free(&j.ids);
     qkv_buffer_free(&j.repaired);
     qkv_buffer_free(&j.bytes);
     return status;

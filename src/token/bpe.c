@@ -151,14 +151,14 @@ static size_t lay_out_symbols(const qkv_tokenizer *t, qkv__encoder *e, const cha
     return n;
 }
 
-static qkv_status put_symbol(const qkv_tokenizer *t, const qkv__symbol *s, size_t begin, size_t end, qkv_ids *out)
+static qkv_status put_symbol(const qkv_tokenizer *t, const qkv__symbol *s, size_t begin, size_t end, qkv__ids *out)
 {
     int32_t id = s->id;
     if (id == QKV__FROZEN) id = qkv__tokenizer_find(t, out->encoder->now.text.data + begin, end - begin);
     return id >= 0 ? qkv__put_token(t, id, begin, end, out) : qkv__put_unknown(t, begin, end, out);
 }
 
-qkv_status qkv__bpe_encode(const qkv_tokenizer *t, qkv__piece piece, qkv_ids *out)
+qkv_status qkv__bpe_encode(const qkv_tokenizer *t, qkv__piece piece, qkv__ids *out)
 {
     qkv__encoder *e = out->encoder;
     const char *text = e->now.text.data + piece.begin;

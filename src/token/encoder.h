@@ -2,8 +2,9 @@
 #ifndef QKV_SRC_ENCODER_H
 #define QKV_SRC_ENCODER_H
 
-#include "traced_text.h"
+#include "encode.h"
 #include "tokenizer.h"
+#include "traced_text.h"
 
 #define QKV__NONE UINT32_MAX
 
@@ -29,7 +30,7 @@ typedef struct qkv__best {
     int32_t id;
 } qkv__best;
 
-typedef struct qkv_ids_encoder {
+typedef struct qkv__encoder {
     qkv__cutter cutter;
     qkv_buffer spaced;   /* text with the space that add_prefix_space puts before it */
     qkv_buffer spelling; /* of a word or character that is looked up */
@@ -53,9 +54,6 @@ typedef struct qkv_ids_encoder {
     const qkv_tokenizer *outer; /* whose ids are wanted where another tokenizer cuts the text */
 } qkv__encoder;
 void qkv__encoder_free(qkv__encoder *e);
-
-/* Adds an id. MEMORY: nothing has changed. */
-qkv_status qkv__put_id(qkv_ids *out, int32_t id, size_t begin, size_t end);
 
 /* ---- bpe.c ---- */
 

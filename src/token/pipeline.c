@@ -110,13 +110,13 @@ static int32_t outer_id(const qkv_tokenizer *t, const qkv__encoder *e, int32_t i
     return qkv__may_give(outer, e, found) ? found : outer->unknown;
 }
 
-static qkv_status put_id(const qkv_tokenizer *t, int32_t id, size_t begin, size_t end, qkv_ids *out)
+static qkv_status put_id(const qkv_tokenizer *t, int32_t id, size_t begin, size_t end, qkv__ids *out)
 {
     qkv__range from = qkv__traced_text_from(&out->encoder->now, begin, end);
     return qkv__put_id(out, outer_id(t, out->encoder, id, begin, end), from.begin, from.end);
 }
 
-qkv_status qkv__put_token(const qkv_tokenizer *t, int32_t id, size_t begin, size_t end, qkv_ids *out)
+qkv_status qkv__put_token(const qkv_tokenizer *t, int32_t id, size_t begin, size_t end, qkv__ids *out)
 {
     out->encoder->unknown_end = 0;
     return put_id(t, id, begin, end, out);
@@ -129,7 +129,7 @@ static bool has_bytes(const qkv__pipeline *p, const char *text, size_t length)
     return p->byte_fallback;
 }
 
-static qkv_status put_byte_ids(const qkv_tokenizer *t, size_t begin, size_t end, qkv_ids *out)
+static qkv_status put_byte_ids(const qkv_tokenizer *t, size_t begin, size_t end, qkv__ids *out)
 {
     qkv_status status = QKV_OK;
     for (size_t i = begin; i < end && !status; i++)
@@ -137,7 +137,7 @@ static qkv_status put_byte_ids(const qkv_tokenizer *t, size_t begin, size_t end,
     return status;
 }
 
-qkv_status qkv__put_unknown(const qkv_tokenizer *t, size_t begin, size_t end, qkv_ids *out)
+qkv_status qkv__put_unknown(const qkv_tokenizer *t, size_t begin, size_t end, qkv__ids *out)
 {
     qkv__encoder *e = out->encoder;
     qkv_status status = QKV_OK;
@@ -173,7 +173,7 @@ static qkv_status read_given_text(qkv__encoder *e, const char *text, size_t leng
     return status ? status : qkv__traced_text_end(&e->now, 0, -1);
 }
 
-static qkv_status encode_piece(const qkv_tokenizer *t, qkv__piece piece, qkv_ids *out)
+static qkv_status encode_piece(const qkv_tokenizer *t, qkv__piece piece, qkv__ids *out)
 {
     if (!t->pipeline->is_spm) out->encoder->unknown_end = 0; /* SentencePiece's unknown words are one, as its characters are */
     switch (t->pipeline->model) {
@@ -183,7 +183,7 @@ static qkv_status encode_piece(const qkv_tokenizer *t, qkv__piece piece, qkv_ids
     }
 }
 
-static qkv_status encode_pieces(const qkv_tokenizer *t, const qkv_tokenizer *cutter, qkv_ids *out)
+static qkv_status encode_pieces(const qkv_tokenizer *t, const qkv_tokenizer *cutter, qkv__ids *out)
 {
     qkv__encoder *e = out->encoder;
     qkv_status status = QKV_OK;
@@ -197,7 +197,7 @@ static qkv_status encode_pieces(const qkv_tokenizer *t, const qkv_tokenizer *cut
     return status;
 }
 
-qkv_status qkv__pipeline_encode(const qkv_tokenizer *t, const char *text, size_t length, bool specials, qkv_ids *out)
+qkv_status qkv__pipeline_encode(const qkv_tokenizer *t, const char *text, size_t length, bool specials, qkv__ids *out)
 {
     const qkv_tokenizer *cutter = t->pipeline->pieces ? t->pipeline->pieces : t;
     qkv__encoder *e = out->encoder;

@@ -191,19 +191,19 @@ void qkv__added_free(qkv__added *a);
 qkv_status qkv__cut_added(const qkv_tokenizer *t, qkv__encoder *e, const qkv__added *a);
 
 /* Text to ids, without a template, added to out; and back, added to out. */
-qkv_status qkv__pipeline_encode(const qkv_tokenizer *t, const char *text, size_t length, bool specials, qkv_ids *out);
+qkv_status qkv__pipeline_encode(const qkv_tokenizer *t, const char *text, size_t length, bool specials, qkv__ids *out);
 qkv_status qkv__pipeline_decode(const qkv_tokenizer *t, const int32_t *ids, size_t n, bool skip_specials, qkv_buffer *out);
 
 /* One piece of e->now to ids. */
-qkv_status qkv__bpe_encode(const qkv_tokenizer *t, qkv__piece piece, qkv_ids *out);
-qkv_status qkv__wordpiece_encode(const qkv_tokenizer *t, qkv__piece piece, qkv_ids *out);
-qkv_status qkv__unigram_encode(const qkv_tokenizer *t, qkv__piece piece, qkv_ids *out);
+qkv_status qkv__bpe_encode(const qkv_tokenizer *t, qkv__piece piece, qkv__ids *out);
+qkv_status qkv__wordpiece_encode(const qkv_tokenizer *t, qkv__piece piece, qkv__ids *out);
+qkv_status qkv__unigram_encode(const qkv_tokenizer *t, qkv__piece piece, qkv__ids *out);
 
 /* Adds a token of bytes begin .. end-1 of the traced text. */
-qkv_status qkv__put_token(const qkv_tokenizer *t, int32_t id, size_t begin, size_t end, qkv_ids *out);
+qkv_status qkv__put_token(const qkv_tokenizer *t, int32_t id, size_t begin, size_t end, qkv__ids *out);
 
 /* Adds what stands for bytes that no token spells: bytes of their own where the model has them, else <unk>. */
-qkv_status qkv__put_unknown(const qkv_tokenizer *t, size_t begin, size_t end, qkv_ids *out);
+qkv_status qkv__put_unknown(const qkv_tokenizer *t, size_t begin, size_t end, qkv__ids *out);
 
 /* Whether text may give this token now. */
 static inline bool qkv__may_give(const qkv_tokenizer *t, const qkv__encoder *e, int32_t id)

@@ -2,6 +2,7 @@
 #include "alphabet.h"
 
 #include <qkv/unstable/util.h>
+#include "../base/result.h"
 #include "pipeline.h"
 #include "tokenizer.h"
 
@@ -56,11 +57,9 @@ static qkv_status put_visibly(const char *text, size_t length, qkv_buffer *out)
     return status;
 }
 
-qkv_status qkv_tokenizer_show(const qkv_tokenizer *t, int32_t id, qkv_buffer *out)
+static qkv_status show_token(const qkv_tokenizer *t, int32_t id, qkv_buffer *out)
 {
     const char *spelling = qkv_tokenizer_token(t, id);
-    if (!out) return qkv__fail(QKV_USAGE, "tokenizer: a place for the text is needed");
-    qkv__buffer_clear(out);
     if (!spelling) return qkv__fail(QKV_USAGE, "tokenizer: there is no token %d", id);
     size_t length = t->tokens[id].spelling_length;
     bool spells = spells_bytes(t) && !t->tokens[id].is_added;
@@ -70,6 +69,12 @@ qkv_status qkv_tokenizer_show(const qkv_tokenizer *t, int32_t id, qkv_buffer *ou
     if (!status) status = put_visibly(meaning.data, meaning.length, out);
     qkv_buffer_free(&meaning);
     return status;
+}
+
+qkv_status qkv_tokenizer_show(const qkv_tokenizer *t, int32_t id, qkv_text **out)
+{
+    qkv_buffer *text = qkv__text_begin(out);
+    return text ? qkv__text_end(*out, show_token(t, id, text)) : qkv_error_status();
 }
 
 /* ---- and back ---- */
@@ -98,7 +103,7 @@ static qkv_status spell(const qkv_buffer *bytes, qkv_buffer *out)
 static bool is_shown_as(const qkv_tokenizer *t, int32_t id, const char *shown)
 {
     qkv_buffer text = { 0 };
-    bool is_same = id >= 0 && !qkv_tokenizer_show(t, id, &text) && !strcmp(text.data, shown);
+    bool is_same = id >= 0 && !show_token(t, id, &text) && !strcmp(text.data, shown);
     qkv_buffer_free(&text);
     return is_same;
 }

@@ -45,7 +45,7 @@ static void find_best(const qkv_tokenizer *t, const qkv__encoder *e, const char 
     for (size_t end = length; end; end = e->best[end].begin) e->best[e->best[end].begin].next = (uint32_t)end;
 }
 
-qkv_status qkv__unigram_encode(const qkv_tokenizer *t, qkv__piece piece, qkv_ids *out)
+qkv_status qkv__unigram_encode(const qkv_tokenizer *t, qkv__piece piece, qkv__ids *out)
 {
     qkv__encoder *e = out->encoder;
     size_t length = piece.end - piece.begin;

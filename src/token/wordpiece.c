@@ -27,7 +27,7 @@ static int32_t longest_at(const qkv_tokenizer *t, const qkv__encoder *e, qkv__pi
     return found;
 }
 
-qkv_status qkv__wordpiece_encode(const qkv_tokenizer *t, qkv__piece piece, qkv_ids *out)
+qkv_status qkv__wordpiece_encode(const qkv_tokenizer *t, qkv__piece piece, qkv__ids *out)
 {
     const qkv__pipeline *p = t->pipeline;
     const char *text = out->encoder->now.text.data + piece.begin;

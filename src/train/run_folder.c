@@ -4,6 +4,7 @@
 #include <qkv/unstable/util.h>
 #include <qkv/unstable/runs.h>
 
+#include "../base/buffer.h"
 #include "../base/file.h"
 #include "../base/json.h"
 #include "../base/options.h"
@@ -35,7 +36,7 @@ bool qkv__run_has(const qkv_train_opts *o, const char *name) { return qkv__file_
 /* A path need not be UTF-8, and a JSON text must be. */
 static qkv_status spell_setting(const qkv_train_setting *s, qkv_buffer *out)
 {
-    return qkv_utf8_repair(s->value, strlen(s->value), out);
+    return qkv__utf8_repair(s->value, strlen(s->value), out);
 }
 
 /* A newer version may mean something else by the same words. Records without a version are taken as they are. */

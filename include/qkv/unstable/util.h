@@ -24,9 +24,9 @@ QKV_API size_t qkv_utf8_valid(const char *text, size_t length);
  * belong to that one mistake (at least 1; 0 for empty text). */
 QKV_API int32_t qkv_utf8_next(const char *text, size_t length, size_t *bytes);
 
-/* Text with U+FFFD for each mistake (the longest start of a character counts as one, as the Unicode standard advises).
- * text must not be out's own. MEMORY. */
-QKV_API qkv_status qkv_utf8_repair(const char *text, size_t length, qkv_buffer *out);
+/* Text with U+FFFD for each mistake (the longest start of a character counts as one, as the Unicode standard advises). text is
+ * not that of *out. USAGE for NULL; MEMORY. */
+QKV_API qkv_status qkv_utf8_repair(qkv_str text, qkv_text **out);
 
 /* Columns that text takes on a terminal: an East Asian character takes two, a mark that stands on the letter before it none,
  * all others, and each mistake, one. 0 for NULL. */
@@ -69,7 +69,7 @@ QKV_API qkv_token_kind qkv_tokenizer_kind(const qkv_tokenizer *t); /* QKV_TOKEN_
  * characters, it is the text of the token: a space is U+2581, as SentencePiece spells it; a byte that is no whole character, a
  * control character and the sign U+2581 itself are bytes such as <0xE7>. Other tokens are shown as they are spelled, which is
  * readable. USAGE for NULL or an id out of range; MEMORY. */
-QKV_API qkv_status qkv_tokenizer_show(const qkv_tokenizer *t, int32_t id, qkv_buffer *out);
+QKV_API qkv_status qkv_tokenizer_show(const qkv_tokenizer *t, int32_t id, qkv_text **out);
 QKV_API int32_t qkv_tokenizer_find_shown(const qkv_tokenizer *t,
                                          const char *shown); /* its id; -1 when there is none, or memory is out */
 
