@@ -108,7 +108,7 @@ static qkv_train_opts options_of(const char *name, witness *w)
                              .data = w };
 }
 
-/* The result, as structs of the test's; what it was before an error is gone. */
+/* A copy of the result; zero after an error. */
 typedef struct ended {
     qkv_train_result r;
     qkv_train_state at;
