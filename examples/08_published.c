@@ -32,7 +32,7 @@ static qkv_status fill(const qkv_model *m, const char *text)
     return status;
 }
 
-static qkv_status look(const qkv_model *m, const char *text, int can) /* a row of numbers: classes, or an embedding */
+static qkv_status look(const qkv_model *m, const char *text, unsigned can) /* a row of numbers: classes, or an embedding */
 {
     qkv_matrix *row = NULL;
     const qkv_str string = qkv_cstr(text);
@@ -48,7 +48,7 @@ int main(int argc, char **argv)
 {
     if (argc != 3) return fprintf(stderr, "usage: 08_published DIR TEXT\n"), 2;
     qkv_model *m = qkv_model_load(argv[1], NULL);
-    int can = m ? qkv_model_get_info(m)->can : 0;
+    const unsigned can = m ? qkv_model_get_info(m)->can : 0;
     qkv_status status = !m                        ? qkv_error_status()
                         : can & QKV_CAN_TRANSLATE ? translate(m, argv[2])
                         : can & QKV_CAN_GENERATE  ? generate(m, argv[2])

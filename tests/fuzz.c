@@ -60,7 +60,7 @@ static void read_config(const uint8_t *data, size_t size)
     if (f && f->variant) f = f->variant(&p, NULL);
     if (qkv__json_is_object(config) && !f) qkv__config_read("config.json", config, &o, &labels, &extras);
     else if (f && !qkv__family_read(f, &p, &o)) {
-        qkv_model_info info = qkv__model_info_of(&o);
+        qkv__model_info info = qkv__model_info_of(&o);
         qkv__sentence sentence = { 0 };
         if (o.classes < 100000) qkv__labels_read(&p, &o, &labels);
         if (!qkv__model_info_read(f, &p, folder, &o, &info, &sentence)) qkv__model_info_free(&info);

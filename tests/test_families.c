@@ -260,7 +260,7 @@ static void compare_greedy(const char *name)
     batch b = read_batch(true);
     int64_t length = dimension("greedy", 1), size = qkv__model_config(m)->vocabulary;
     const float *wanted = numbers("greedy", NULL);
-    int32_t start = qkv_model_get_info(m)->start, ids[BATCH] = { start, start };
+    int32_t start = qkv__model_get_info(m)->start, ids[BATCH] = { start, start };
     bool written[BATCH][64] = { { false } };
     written[0][start] = written[1][start] = true;
     qkv_session *s = qkv_session_new(m, NULL);
@@ -366,7 +366,7 @@ static void info_of_marian(void **state)
 {
     (void)state;
     qkv_model *m = load(golden_folder("marian"));
-    const qkv_model_info *f = qkv_model_get_info(m);
+    const qkv__model_info *f = qkv__model_get_info(m);
     assert_string_equal(f->family, "marian");
     assert_int_equal(f->can, QKV_CAN_TRANSLATE);
     assert_true(f->start == 22 && f->pad == 22 && f->begin == -1 && f->n_ends == 1 && f->ends[0] == 0);
@@ -401,7 +401,7 @@ static void info_of_the_others(void **state)
                  { "mistral", "mistral", QKV_CAN_GENERATE, 64, 1, 2, 1 } };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         qkv_model *m = load(golden_folder(rows[i].name));
-        const qkv_model_info *f = qkv_model_get_info(m);
+        const qkv__model_info *f = qkv__model_get_info(m);
         assert_string_equal(f->family, rows[i].family);
         assert_int_equal(f->can, rows[i].can);
         assert_int_equal(f->context, rows[i].context);
@@ -415,7 +415,7 @@ static void info_of_the_others(void **state)
     assert_null(qkv_model_label(m, 3));
     qkv_model_free(m);
     m = load(golden_folder("bert_sentence"));
-    const qkv_model_info *f = qkv_model_get_info(m);
+    const qkv__model_info *f = qkv__model_get_info(m);
     assert_true(f->can == QKV_CAN_EMBED && f->pooling == QKV_POOLING_MEAN && f->normalise == 1 && f->embed_length == 10);
     qkv_model_free(m);
 }
@@ -673,7 +673,7 @@ static void info_comes_back(void **state)
             snprintf(saved, sizeof saved, "%s", in_folder("saved"));
             assert_int_equal(qkv_model_save(m, saved, NULL), QKV_OK);
             qkv_model *again = load(saved);
-            const qkv_model_info *a = qkv_model_get_info(m), *b = qkv_model_get_info(again);
+            const qkv__model_info *a = qkv__model_get_info(m), *b = qkv__model_get_info(again);
             assert_true(a->begin == b->begin && a->pad == b->pad && a->start == b->start && a->can == b->can);
             assert_true(!zero ||
                         (a->begin == (i ? 0 : 3) && a->ends[0] == 0 && (i == 2 || a->pad == 0) && (i || a->start == 0)));
@@ -684,7 +684,7 @@ static void info_comes_back(void **state)
             assert_true(a->top_k == b->top_k && a->temperature == b->temperature && a->top_p == b->top_p);
             assert_true(a->repetition_penalty == b->repetition_penalty);
             qkv_model *like = qkv_model_adapt(m, qkv__model_config(m), 1);
-            b = qkv_model_get_info(like);
+            b = qkv__model_get_info(like);
             assert_non_null(b);
             same_ids(a->ends, a->n_ends, b->ends, b->n_ends);
             same_ids(a->banned, a->n_banned, b->banned, b->n_banned);
@@ -744,7 +744,7 @@ static void only_what_is_said_is_written(void **state)
         for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)
             if (qkv__json_get(config, keys[k])) fail_msg("%s: \"%s\" is written", models[i], keys[k]);
         const qkv__json_value *end = qkv__json_get(config, "eos_token_id");
-        assert_true(qkv_model_get_info(m)->n_ends > 1 ? qkv__json_size(end) == 2 : qkv__json_is_int(end));
+        assert_true(qkv__model_get_info(m)->n_ends > 1 ? qkv__json_size(end) == 2 : qkv__json_is_int(end));
         assert_int_equal(qkv__json_get(config, "decoder_start_token_id") != NULL, i == 1);
         json_free(config);
         qkv_model_free(m);
@@ -825,7 +825,7 @@ static void ids_outside(void **state)
             set_key(files[i], "pad_token_id", outside ? "-1" : "0");
             set_key(files[i], "eos_token_id", outside ? "[4, 23, 50256]" : "[4, 22]");
             qkv_model *m = load(folder);
-            const qkv_model_info *info = qkv_model_get_info(m);
+            const qkv__model_info *info = qkv__model_get_info(m);
             assert_int_equal(info->begin, outside ? -1 : 22);
             assert_int_equal(info->pad, outside ? -1 : 0);
             assert_int_equal(info->n_ends, outside ? 1 : 2);
@@ -943,7 +943,7 @@ static void same_weights(const qkv_model *a, const qkv_model *b)
     }
 }
 
-static void same_model_info(const qkv_model_info *a, const qkv_model_info *b)
+static void same_model_info(const qkv__model_info *a, const qkv__model_info *b)
 {
     assert_true(a->can == b->can && a->start == b->start && a->begin == b->begin && a->pad == b->pad && a->n_ends == b->n_ends);
     assert_true(a->n_banned == b->n_banned && a->beam == b->beam && a->length_penalty == b->length_penalty);
@@ -973,7 +973,7 @@ static void saved_and_loaded(void **state)
             qkv_model *again = load(folder);
             assert_string_equal(qkv_model_get_info(again)->family, kinds[k]);
             same_weights(m, again);
-            if (k == 0) same_model_info(qkv_model_get_info(m), qkv_model_get_info(again));
+            if (k == 0) same_model_info(qkv__model_get_info(m), qkv__model_get_info(again));
             assert_int_equal(copy_last(again, &b, second), n);
             assert_memory_equal(first, second, sizeof(float) * (size_t)n);
             for (int64_t c = 0; qkv_model_label(m, c); c++)
@@ -1205,7 +1205,7 @@ static void like_another(void **state)
         assert_memory_equal(qkv_tensor_data(w), qkv_tensor_data(qkv_params_find(q, qkv_params_name(p, i))),
                             sizeof(float) * (size_t)qkv_tensor_count(w));
     }
-    const qkv_model_info *f = qkv_model_get_info(made);
+    const qkv__model_info *f = qkv__model_get_info(made);
     assert_string_equal(f->family, "bert");
     assert_true((f->can & QKV_CAN_CLASSIFY) && f->pad == 0 && f->files == 0);
     qkv_model_free(m); /* nothing of it is needed any more */
@@ -1241,7 +1241,7 @@ static void tokenizers_of_a_model(void **state)
     assert_ptr_equal(qkv_model_tokenizer(m, QKV_SIDE_TARGET), target);
     assert_int_equal(qkv_model_save(m, folder, "marian"), QKV_OK);
     qkv_model *again = load(folder);
-    const qkv_model_info *f = qkv_model_get_info(again); /* its ids are those of its tokens */
+    const qkv__model_info *f = qkv__model_get_info(again); /* its ids are those of its tokens */
     assert_true(f->pad == 0 && f->begin == 1 && f->start == 1 && f->n_ends == 1 && f->ends[0] == 2);
     assert_ptr_not_equal(qkv_model_tokenizer(again, QKV_SIDE_SOURCE), qkv_model_tokenizer(again, QKV_SIDE_TARGET));
     qkv_model_free(again);

@@ -459,7 +459,7 @@ static void one_pooling(void **state)
         write_to("1_Pooling/config.json", rows[i].config);
         qkv_model *m = qkv_model_load(folder, NULL);
         assert_non_null(m);
-        assert_int_equal(qkv_model_get_info(m)->pooling, rows[i].pooling);
+        assert_int_equal(qkv__model_get_info(m)->pooling, rows[i].pooling);
         assert_int_equal(qkv_embed(m, as_strings(&text, NULL, 1), 1, NULL, &by_files), QKV_OK);
         assert_int_equal(qkv_embed(m, as_strings(&text, NULL, 1), 1,
                                    &(qkv_embed_opts){ .as = QKV_EMBED_AS_GIVEN, .pooling = rows[i].pooling }, &by_option),

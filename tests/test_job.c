@@ -20,6 +20,7 @@
 #include <cmocka.h>
 
 #include "folder.h"
+#include "model/model.h"
 
 enum { LINES = 600 };
 

@@ -322,7 +322,7 @@ static void summaries_in_parts(void **state)
 {
     (void)state;
     qkv_model *m = golden_with("t5", of_none, false, 0);
-    const qkv_summary_params *said = &qkv_model_get_info(m)->summary;
+    const qkv__summary_params *said = &qkv__model_get_info(m)->summary;
     assert_string_equal(said->prefix, "summarize: ");
     assert_true(said->beam == 4 && said->no_repeat == 3 && said->max_length == 200 && said->min_length == 30);
     const qkv_translate_opts as_said = {

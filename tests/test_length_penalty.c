@@ -72,7 +72,14 @@ static int draw_texts(void **state)
 
 /* ---- in a model and its folder ---- */
 
-static float own_penalty(const qkv_model *m) { return qkv_model_get_info(m)->length_penalty; }
+static float own_penalty(const qkv_model *m)
+{
+    qkv_generation *said = NULL;
+    assert_int_equal(qkv_model_generation(m, &said), QKV_OK);
+    float alpha = said->length_penalty;
+    qkv_free(said);
+    return alpha;
+}
 
 static char *read_config(const char *of)
 {

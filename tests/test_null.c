@@ -139,6 +139,7 @@ static qkv_status each_labelled(void *data, const qkv_labelled *x) { return (voi
 #define V_const_qkv_tokens_P &(qkv_tokens){ .ids = ids, .rows = 1, .length = 1 }
 #define V_qkv_session_P it.session
 #define V_qkv_sampler_P it.sampler
+#define V_qkv_generation_P_P EMPTY(qkv_generation)
 #define V_const_qkv_sampling_opts_P ZERO(qkv_sampling_opts)
 #define V_const_qkv_session_P it.session
 #define V_qkv_chat_P it.chat

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "folder.h"
+#include "model/model.h"
 
 /* What 0.1.0 wrote for a translator that was trained with an option of every kind. */
 static qkv_config first_release(void)
@@ -107,7 +108,7 @@ static void check_row(const char *name, const qkv_config *o)
     qkv__config_extras extras;
     qkv__json_doc config;
     const char *path = in_folder("config.json");
-    assert_int_equal(qkv__config_write(path, o, &labels, &(qkv_model_info){ .family = "qkv" }, 0), QKV_OK);
+    assert_int_equal(qkv__config_write(path, o, &labels, &(qkv__model_info){ .family = "qkv" }, 0), QKV_OK);
     assert_int_equal(qkv__json_load(path, QKV__CONFIG_MAX, &config), QKV_OK);
     assert_int_equal(qkv__config_read(path, config.top, &back, &labels, &extras), QKV_OK);
     qkv__json_free(&config);

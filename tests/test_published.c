@@ -668,7 +668,7 @@ static int32_t likeliest(const float *logits, const bool *forbidden)
 static void check_greedy(const qkv_model *m, const char *prompt, const int32_t *read, int64_t n_read, int64_t most,
                          bool must_end)
 {
-    const qkv_model_info *info = qkv_model_get_info(m);
+    const qkv__model_info *info = qkv__model_get_info(m);
     qkv_generated *g = NULL;
     assert_int_equal(qkv_generate(m, qkv_cstr(prompt), &(qkv_generate_opts){ .max_tokens = most }, &g), QKV_OK);
     int32_t ids[64];
@@ -745,7 +745,7 @@ static void prompts_of_byte_pairs_begin_with_nothing(void **state)
     set_key("config.json", "bos_token_id", "0");
     set_key("config.json", "eos_token_id", "0");
     qkv_model *m = load();
-    assert_int_equal(qkv_model_get_info(m)->begin, 0);
+    assert_int_equal(qkv__model_get_info(m)->begin, 0);
     const int32_t ids[] = { qkv_tokenizer_id(t, "a"), qkv_tokenizer_id(t, "b") };
     qkv_tape *tape = qkv_tape_new(&(qkv_tape_opts){ .inference = 1 });
     double p[257];

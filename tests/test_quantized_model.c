@@ -18,6 +18,7 @@
 #include "io/safetensors.h"
 #include "nn/params.h"
 #include "tensor/quantized.h"
+#include "model/model.h"
 
 enum { VOCABULARY = 90, TOKENS = 40 };
 
@@ -141,7 +142,7 @@ static void weights_are_near(void **state)
     qkv_model *exact = load(path, QKV_DTYPE_STORED);
     for (int kind = 0; kind < 2; kind++) {
         qkv_model *m = load(path, kinds[kind]);
-        assert_int_equal(qkv_model_get_info(m)->bits, kind ? 4 : 8);
+        assert_int_equal(qkv__model_get_info(m)->bits, kind ? 4 : 8);
         for (int i = 0; i < qkv_params_size(qkv_model_params(m)); i++) {
             const char *name = qkv_params_name(qkv_model_params(m), i);
             const qkv_tensor *w = qkv_params_at(qkv_model_params(m), i);
@@ -179,7 +180,7 @@ static void bf16_is_rounded_and_kept(void **state)
     const char *path = saved("rounded", &decoder), *isa = qkv_isa();
     float before[VOCABULARY], after[VOCABULARY];
     qkv_model *exact = load(path, QKV_DTYPE_STORED), *m = load(path, QKV_DTYPE_BF16);
-    assert_int_equal(qkv_model_get_info(m)->bits, 0);
+    assert_int_equal(qkv__model_get_info(m)->bits, 0);
     for (int i = 0; i < qkv_params_size(qkv_model_params(m)); i++) {
         const qkv_tensor *w = qkv_params_at(qkv_model_params(m), i);
         const float *was = qkv_tensor_data(qkv_params_at(qkv_model_params(exact), i));
@@ -238,7 +239,7 @@ static void saved_and_loaded_is_the_same(void **state)
         qkv_model_free(m);
         for (int asked = 0; asked < 2; asked++) {
             m = load(in_folder(names[kind]), asked ? kinds[kind] : QKV_DTYPE_STORED);
-            assert_int_equal(qkv_model_get_info(m)->bits, kind ? 4 : 8);
+            assert_int_equal(qkv__model_get_info(m)->bits, kind ? 4 : 8);
             last_logits(m, 1, TOKENS, after);
             assert_memory_equal(before, after, sizeof before);
             qkv_model_free(m);

@@ -227,7 +227,7 @@ static void two_files_are_as_good_as_one(void **state)
         qkv_model *one = qkv_model_load(path, NULL), *two = load();
         assert_non_null(one);
         same_weights(one, two);
-        assert_int_equal(qkv_model_get_info(two)->files, 2);
+        assert_int_equal(qkv_model_get_info(two)->n_files, 2);
         qkv_model_free(one);
         qkv_model_free(two);
     }

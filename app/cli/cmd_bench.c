@@ -77,7 +77,7 @@ static qkv_status find_kinds(unsigned *wanted)
     qkv_model *m;
     qkv_status status = load_model(given.model, &m);
     if (status) return status;
-    int can = qkv_model_get_info(m)->can;
+    int can = (int)qkv_model_get_info(m)->can;
     *wanted = (can & QKV_CAN_TRANSLATE ? 1u << QKV_BENCH_TRANSLATE : 0) |
               (can & QKV_CAN_GENERATE ? 1u << QKV_BENCH_GENERATE : 0) | (can & QKV_CAN_EMBED ? 1u << QKV_BENCH_EMBED : 0);
     qkv_model_free(m);

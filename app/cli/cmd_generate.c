@@ -148,7 +148,7 @@ static qkv_status continue_prompt(work *w, prompt *p)
 /* Once: the lines of a file may all be longer. */
 static void report_full_context(work *w)
 {
-    int64_t context = qkv_model_get_info(w->model)->context;
+    int64_t context = qkv_model_get_info(w->model)->max_positions;
     bool is_capped = !w->opts.max_tokens || w->made->n < w->opts.max_tokens;
     if (w->is_full || !context || w->chat || w->made->finish != QKV_FINISH_LENGTH || !is_capped || w->opts.past_context) return;
     fprintf(stderr, _("qkv: the text ends at the model's context of %lld tokens\n"), (long long)context);

@@ -1,6 +1,8 @@
 /* distribution.c: what comes next, and how expected each token was. */
 #include "inside.h"
 
+#include <qkv/unstable/util.h>
+
 #include "../../src/decode/sample.h"
 #include "../../src/inspect/attend.h"
 
@@ -62,14 +64,16 @@ static qkv_status read_asked(qkv__engine *e, qkv__asking *a, bool finds, qkv_log
 static qkv_status forbid_special(const qkv_model *m, qkv__sampler *s)
 {
     const qkv_tokenizer *t = qkv_model_tokenizer(m, QKV_SIDE_TARGET);
-    const qkv_model_info *info = qkv_model_get_info(m);
+    qkv_generation *said = NULL;
     qkv_special_tokens special;
     qkv_status status = qkv_model_special_tokens(m, &special);
+    if (!status) status = qkv_model_generation(m, &said);
     for (int32_t id = 0; id < s->vocabulary; id++)
         s->forbidden[id] = id >= qkv_tokenizer_vocab_size(t) || qkv_tokenizer_is_special(t, id);
     if (!status && special.end >= 0) s->forbidden[special.end] = false;
-    for (int i = 0; i < info->n_ends; i++) s->forbidden[info->ends[i]] = false;
-    for (int i = 0; i < info->n_banned; i++) s->forbidden[info->banned[i]] = true;
+    for (int i = 0; said && i < said->n_ends; i++) s->forbidden[said->ends[i]] = false;
+    for (int i = 0; said && i < said->n_banned; i++) s->forbidden[said->banned[i]] = true;
+    qkv_free(said);
     return status;
 }
 

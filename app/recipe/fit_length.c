@@ -188,7 +188,7 @@ qkv_status qkv_fit_length_penalty(const qkv_model *m, const char *const *sources
                          "length penalty: a model, at least one line, its reference and a place for results are needed");
     if (QKV__READ_OPTIONS(&f.o, hooks, opts, "length penalty")) return QKV_USAGE;
     if (f.o.max_lines < 0) return qkv__fail(QKV_USAGE, "length penalty: max_lines is negative");
-    const qkv_model_info *info = qkv_model_get_info(m);
+    const qkv__model_info *info = qkv__model_get_info(m);
     if (!f.o.beam) f.o.beam = qkv__usual_beam(info);
     f.scores.length_norm = qkv__info_is_published(info);
     qkv_length_fit fit = { .length_penalty = qkv__length_penalty_of(info) };

@@ -566,7 +566,7 @@ static qkv_status adjust_classifier(qkv_training *t, const qkv_model *from, qkv_
     t->continues_numbers = t->o.v.numbers && from && qkv_model_get_info(from)->problem == QKV_PROBLEM_REGRESSION;
     o->pooling = (qkv_pooling)t->o.v.pooling;
     o->ngrams = t->o.v.ngrams;
-    if (qkv__info_is_published(qkv_model_get_info(from))) return adjust_published(t, from, o);
+    if (qkv__info_is_published(qkv__model_get_info(from))) return adjust_published(t, from, o);
     adjust_modernbert(!from, o);
     return QKV_OK;
 }

@@ -153,7 +153,7 @@ static qkv_status read_text(qkv_training *t)
 
 static qkv_status without_encoder(qkv_training *t, const qkv_model *from, qkv_config *o)
 {
-    if (qkv__info_is_published(qkv_model_get_info(from)) && !(qkv_model_get_info(from)->can & QKV_CAN_GENERATE))
+    if (qkv__info_is_published(qkv__model_get_info(from)) && !(qkv_model_get_info(from)->can & QKV_CAN_GENERATE))
         return qkv__fail(QKV_USAGE, "%s is a %s, which has no decoder alone to generate with", t->o.v.from,
                          qkv_model_get_info(from)->family);
     o->encoder_layers = 0;
@@ -168,7 +168,7 @@ static qkv_status without_decoder(qkv_training *t, const qkv_model *from, qkv_co
     o->classes = 0;
     o->ngrams = 0;
     o->classes_of = QKV_CLASSES_OF_TEXTS;
-    if (!qkv__info_is_published(qkv_model_get_info(from))) return QKV_OK;
+    if (!qkv__info_is_published(qkv__model_get_info(from))) return QKV_OK;
     if (!(qkv_model_get_info(from)->can & QKV_CAN_EMBED))
         return qkv__fail(QKV_USAGE, "%s is a %s, which has no encoder alone to fill in words with", t->o.v.from,
                          qkv_model_get_info(from)->family);

@@ -400,7 +400,7 @@ static qkv_status fit_model(qkv_training *t, qkv_model *best)
 static qkv_status fit_length(qkv_training *t)
 {
     if (t->o.v.fit != FIT_LENGTH || !t->lines.n) return QKV_OK;
-    float usual = qkv_model_get_info(t->model)->length_penalty;
+    float usual = qkv__model_get_info(t->model)->length_penalty;
     qkv_model *best = qkv_model_load(t->o.v.out, NULL);
     qkv_status status = best ? qkv_model_set_length_penalty(best, usual > 0 ? usual : 0) : qkv_error_status();
     if (!status) status = fit_model(t, best);

@@ -91,7 +91,7 @@ static qkv_status check_kind(const char *first, const char *other)
 /* The mean has what all of them have. */
 static void keep_common_info(qkv_model *mean, const qkv_model *m)
 {
-    const qkv_model_info *a = qkv_model_get_info(mean), *b = qkv_model_get_info(m);
+    const qkv__model_info *a = qkv__model_get_info(mean), *b = qkv__model_get_info(m);
     if (is_ours(a->family) && a->length_penalty != b->length_penalty) qkv_model_set_length_penalty(mean, 0);
     if (a->sentences != b->sentences) qkv__model_set_sentences(mean, 0);
     const bool are_same = !strcmp(a->source_language, b->source_language) && !strcmp(a->target_language, b->target_language);

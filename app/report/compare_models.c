@@ -128,11 +128,11 @@ qkv_status qkv_compare_models(const qkv_model *a, const qkv_model *b, const char
 {
     if (!a || !b || !texts || n < 1 || !out)
         return qkv__fail(QKV_USAGE, "compare: two models and at least one text are needed");
-    int can = qkv_model_get_info(a)->can;
+    int can = (int)qkv_model_get_info(a)->can;
     qkv_config o = { .size = sizeof o }, other = o;
     qkv_model_config(a, &o);
     qkv_model_config(b, &other);
-    if (can != qkv_model_get_info(b)->can || o.classes != other.classes)
+    if (can != (int)qkv_model_get_info(b)->can || o.classes != other.classes)
         return qkv__fail(QKV_USAGE, "compare: the models are of two kinds");
     qkv_str *strings = qkv__strings_of(texts, NULL, n);
     if (!strings) return QKV_MEMORY;

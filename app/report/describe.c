@@ -41,6 +41,8 @@ static const char *tokenizer_kind(const qkv_tokenizer *t)
 
 /* ---- what it can do ---- */
 
+static int bits_of(const qkv_model_info *f) { return f->dtype == QKV_DTYPE_INT8 ? 8 : f->dtype == QKV_DTYPE_INT4 ? 4 : 0; }
+
 static void put_ability_names(qkv__out *out, int can)
 {
     bool is_first = true;
@@ -98,7 +100,7 @@ static void put_tokenizer(qkv__out *out, const char *folder, const qkv_model *m)
 static void put_abilities(qkv__out *out, const qkv_model *m)
 {
     put_name(out, QKV__N("can"));
-    if (qkv_model_tokenizer(m, QKV_SIDE_SOURCE)) put_ability_names(out, qkv_model_get_info(m)->can);
+    if (qkv_model_tokenizer(m, QKV_SIDE_SOURCE)) put_ability_names(out, (int)qkv_model_get_info(m)->can);
     else
         qkv__out_printf(out, "%s",
                         qkv__translated("read ids; text needs tokenizer.json, vocab.txt, tokenizer.model, or vocab.json with "
@@ -107,20 +109,20 @@ static void put_abilities(qkv__out *out, const qkv_model *m)
 }
 
 /* A model of ours says of this no more than its length penalty and the sentences of a line. */
-static bool says_how_to_use(const qkv_model_info *f)
+static bool says_how_to_use(const qkv_model_info *f, const qkv_generation *g)
 {
-    return strcmp(f->family, "qkv") != 0 || f->length_penalty != 0 || f->sentences > 1;
+    return strcmp(f->family, "qkv") != 0 || g->length_penalty != 0 || f->sentences > 1;
 }
 
 /* How a model is to be used, as its files say. */
-static void put_search(qkv__out *out, const qkv_model_info *f)
+static void put_search(qkv__out *out, const qkv_model_info *f, const qkv_generation *g)
 {
     put_name(out, QKV__N("search"));
-    qkv__out_printf(out, qkv__translated("beam %d"), f->beam ? f->beam : 4);
-    if (f->length_penalty != 0) qkv__out_printf(out, qkv__translated(", length penalty %g"), (double)f->length_penalty);
+    qkv__out_printf(out, qkv__translated("beam %d"), g->beam_size ? g->beam_size : 4);
+    if (g->length_penalty != 0) qkv__out_printf(out, qkv__translated(", length penalty %g"), (double)g->length_penalty);
     if (f->sentences > 1)
         qkv__out_printf(out, qkv__translated(", splits lines of more than %lld sentences"), (long long)f->sentences);
-    if (f->max_length > 1) qkv__out_printf(out, qkv__translated(", at most %lld tokens"), (long long)f->max_length - 1);
+    if (g->max_length > 1) qkv__out_printf(out, qkv__translated(", at most %lld tokens"), (long long)g->max_length - 1);
 }
 
 static void put_sampling(qkv__out *out, const qkv_model *m)
@@ -141,11 +143,16 @@ static void put_sampling(qkv__out *out, const qkv_model *m)
 static void put_generation_settings(qkv__out *out, const qkv_model *m)
 {
     const qkv_model_info *f = qkv_model_get_info(m);
-    if (!says_how_to_use(f) || !(f->can & (QKV_CAN_TRANSLATE | QKV_CAN_GENERATE))) return;
-    if (f->can & QKV_CAN_TRANSLATE) put_search(out, f);
-    else put_sampling(out, m);
-    if (f->no_repeat) qkv__out_printf(out, qkv__translated(", no run of %d tokens twice"), f->no_repeat);
-    qkv__out_printf(out, "\n");
+    qkv_generation *g = NULL;
+    qkv_status status = qkv_model_generation(m, &g);
+    if (status) out->status = status;
+    if (!status && says_how_to_use(f, g) && f->can & (QKV_CAN_TRANSLATE | QKV_CAN_GENERATE)) {
+        if (f->can & QKV_CAN_TRANSLATE) put_search(out, f, g);
+        else put_sampling(out, m);
+        if (g->no_repeat_ngram) qkv__out_printf(out, qkv__translated(", no run of %d tokens twice"), g->no_repeat_ngram);
+        qkv__out_printf(out, "\n");
+    }
+    qkv_free(g);
 }
 
 static void put_labels(qkv__out *out, const qkv_model *m)
@@ -165,20 +172,21 @@ static void put_lines(qkv__out *out, const char *folder, const qkv_model *m)
     qkv__out_printf(out, "%s\n", f->family);
     put_whole(out, QKV__N("parameters"), qkv_model_get_info(m)->parameters);
     put_name(out, QKV__N("bytes"));
-    qkv__out_printf(out, qkv__translated(f->files == 1 ? QKV__N("%lld in %d file") : QKV__N("%lld in %d files")),
-                    (long long)f->bytes, f->files);
+    qkv__out_printf(out, qkv__translated(f->n_files == 1 ? QKV__N("%lld in %d file") : QKV__N("%lld in %d files")),
+                    (long long)f->bytes, f->n_files);
     if (folder) qkv__out_printf(out, qkv__translated(", from %s"), qkv__weights_name(folder));
     qkv__out_printf(out, "\n");
-    if (f->bits) {
+    if (bits_of(f)) {
         put_name(out, QKV__N("weights"));
-        qkv__out_printf(out, "int%d%s\n", f->bits, f->bits == 4 ? qkv__translated(QKV__N(", tables and the output int8")) : "");
+        qkv__out_printf(out, "int%d%s\n", bits_of(f),
+                        bits_of(f) == 4 ? qkv__translated(QKV__N(", tables and the output int8")) : "");
     }
     put_layers(out, &o);
     put_whole(out, QKV__N("dim"), o.dim);
     put_heads(out, &o);
     put_whole(out, QKV__N("vocabulary"), o.vocabulary);
     put_whole(out, QKV__N("of the target"), o.target_vocabulary);
-    put_whole(out, QKV__N("context"), f->context);
+    put_whole(out, QKV__N("context"), f->max_positions);
     put_tokenizer(out, folder, m);
     put_abilities(out, m);
     put_generation_settings(out, m);
@@ -228,26 +236,25 @@ static void put_count(qkv__json_writer *w, const char *key, int64_t value)
     else qkv__json_put_null(w, key);
 }
 
-static void put_generation_json(qkv__json_writer *w, const qkv_model *m)
+static void put_generation_json(qkv__json_writer *w, const qkv_model_info *f, const qkv_generation *g)
 {
-    const qkv_model_info *f = qkv_model_get_info(m);
-    if (!says_how_to_use(f)) {
+    if (!says_how_to_use(f, g)) {
         qkv__json_put_null(w, "generation");
         return;
     }
     qkv__json_open_object(w, "generation");
-    qkv__json_put_bool(w, "do_sample", f->sample);
-    put_info_number(w, "temperature", (double)f->temperature);
-    put_count(w, "top_k", f->top_k);
-    put_info_number(w, "top_p", (double)f->top_p);
-    put_info_number(w, "min_p", (double)f->min_p);
-    put_info_number(w, "repetition_penalty", (double)f->repetition_penalty);
-    put_count(w, "no_repeat_ngram_size", f->no_repeat);
-    put_count(w, "num_beams", f->beam);
-    put_info_number(w, "length_penalty", (double)f->length_penalty);
+    qkv__json_put_bool(w, "do_sample", g->do_sample);
+    put_info_number(w, "temperature", (double)g->temperature);
+    put_count(w, "top_k", g->top_k);
+    put_info_number(w, "top_p", (double)g->top_p);
+    put_info_number(w, "min_p", (double)g->min_p);
+    put_info_number(w, "repetition_penalty", (double)g->repetition_penalty);
+    put_count(w, "no_repeat_ngram_size", g->no_repeat_ngram);
+    put_count(w, "num_beams", g->beam_size);
+    put_info_number(w, "length_penalty", (double)g->length_penalty);
     if (f->sentences) put_count(w, "sentences", f->sentences);
-    put_count(w, "max_length", f->max_length);
-    put_count(w, "max_new_tokens", f->max_new);
+    put_count(w, "max_length", g->max_length);
+    put_count(w, "max_new_tokens", g->max_new);
     qkv__json_close(w);
 }
 
@@ -256,13 +263,14 @@ static void put_info_json(qkv__out *out, const char *folder, const qkv_model *m)
     const qkv_model_info *f = qkv_model_get_info(m);
     qkv_config o = { .size = sizeof o };
     qkv_model_config(m, &o);
-    int can = qkv_model_tokenizer(m, QKV_SIDE_SOURCE) ? f->can : 0;
+    int can = qkv_model_tokenizer(m, QKV_SIDE_SOURCE) ? (int)f->can : 0;
+    qkv_generation *said = NULL;
     qkv__json_writer w = { .style = QKV__JSON_LINES };
     qkv__json_open_object(&w, NULL);
     qkv__json_put_text(&w, "architecture", f->family);
     qkv__json_put_int(&w, "parameters", qkv_model_get_info(m)->parameters);
     qkv__json_put_int(&w, "bytes", f->bytes);
-    qkv__json_put_int(&w, "files", f->files);
+    qkv__json_put_int(&w, "files", f->n_files);
     put_text_or_null(&w, "weights", folder ? qkv__weights_name(folder) : NULL);
     qkv__json_put_int(&w, "encoder_layers", o.encoder_layers);
     qkv__json_put_int(&w, "decoder_layers", o.decoder_layers);
@@ -271,14 +279,16 @@ static void put_info_json(qkv__out *out, const char *folder, const qkv_model *m)
     qkv__json_put_int(&w, "kv_heads", o.kv_heads ? o.kv_heads : o.heads);
     qkv__json_put_int(&w, "vocabulary", o.vocabulary);
     qkv__json_put_int(&w, "target_vocabulary", o.target_vocabulary ? o.target_vocabulary : o.vocabulary);
-    qkv__json_put_int(&w, "context", f->context);
+    qkv__json_put_int(&w, "context", f->max_positions);
     put_tokenizer_json(&w, folder, m);
     qkv__json_open_array(&w, "can");
     for (int i = 0; i < QKV__ABILITIES; i++)
         if (can & qkv__abilities[i].ability) qkv__json_put_text(&w, NULL, qkv__abilities[i].command);
     qkv__json_close(&w);
-    put_generation_json(&w, m);
-    put_count(&w, "bits", f->bits);
+    if (qkv_model_generation(m, &said)) out->status = qkv_error_status();
+    else put_generation_json(&w, f, said);
+    qkv_free(said);
+    put_count(&w, "bits", bits_of(f));
     qkv__json_put_int(&w, "classes", o.classes);
     qkv__json_open_array(&w, "labels");
     for (int64_t i = 0; qkv_model_label(m, i); i++) qkv__json_put_text(&w, NULL, qkv_model_label(m, i));

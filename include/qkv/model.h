@@ -197,45 +197,20 @@ typedef enum qkv_ability {
     QKV_CAN_RANK = 128   /* a cross-encoder: a classifier with one class */
 } qkv_ability;
 
-/* What "task_specific_params" says of summaries; what it does not say is 0, and as for any other text. */
-typedef struct qkv_summary_params {
-    char prefix[64]; /* what stands before a text that is to become one: "summarize: " */
-    int beam, no_repeat;
-    float length_penalty;
-    int64_t max_length, min_length; /* tokens, the start counted */
-} qkv_summary_params;
-
-/* From config.json, which generation_config.json overrides, and the files of sentence-transformers. 0 (of ids -1): not said.
- * A config.json of ours has the length penalty and the number of sentences only. */
+/* From config.json, which generation_config.json overrides. 0 and "": not said. */
 typedef struct qkv_model_info {
-    const char *family;           /* "qkv": ours */
-    int can;                      /* QKV_CAN_TRANSLATE and so on, added up */
-    int files;                    /* that its weights came from; 0 for a model that was made here */
-    int64_t bytes;                /* of these files */
-    int64_t parameters;           /* numbers of all its weights */
-    int64_t context;              /* tokens of a sequence, at most */
-    int32_t start, begin, pad;    /* what a decoder starts with after an encoder; what a text begins with; padding */
-    const int32_t *ends, *banned; /* ids that end a text, and ids that are never chosen */
-    int n_ends, n_banned;
-    int beam;
-    float length_penalty;        /* alpha of a beam's scores: of a published model they are the sum of log-probabilities /
-                                    length^alpha, and 0 stands for 1; of ours / ((5 + length) / 6)^alpha, and 0 for 0.6 */
-    int64_t max_length, max_new; /* tokens of a text, and of what is added to a prompt */
-    int sample;                  /* 1: chosen at random, else the most probable */
-    int top_k, no_repeat;        /* no_repeat: a run of so many tokens does not come twice */
-    float temperature, top_p, min_p, repetition_penalty;
-    qkv_pooling pooling;  /* of embeddings; MEAN too where it is one that is not named here, or several side by side */
-    int normalise;        /* embeddings have length 1 */
-    int64_t embed_length; /* tokens that an embedding reads, at most */
-    int bits;             /* 8 or 4: its matrices are kept so, see qkv_load_opts */
-    int32_t forced_first; /* what every translation begins with after `start`, such as the code of its language; -1: any id */
-    int64_t min_length;   /* tokens of a translation, its start counted; 0: any number */
-    qkv_summary_params summary;
-    int scores_logits;        /* 1: the score of a cross-encoder is its logit x, else 1 / (1 + e^-x) */
-    qkv_problem problem;      /* of a classifier */
-    char label_separator[16]; /* what stood between several labels of a text in training; "": not said */
-    int64_t sentences;        /* of a line in training, 99th percentile; 0: not said, which means 1 in a model of ours */
-    char source_language[16], target_language[16]; /* codes of a translator's languages, such as "en"; "": not known */
+    const char *family;                            /* "qkv": ours */
+    unsigned can;                                  /* QKV_CAN_TRANSLATE and so on, added up */
+    int64_t max_positions;                         /* tokens of a sequence, at most */
+    int64_t parameters;                            /* numbers of all its weights */
+    int64_t bytes;                                 /* of the files that its weights came from */
+    int n_files;                                   /* of these; 0 for a model that was made here */
+    qkv_dtype dtype;                               /* INT8 or INT4: its matrices are kept so; else STORED */
+    int64_t n_labels;                              /* see qkv_model_label() */
+    qkv_problem problem;                           /* of a classifier */
+    char label_separator[16];                      /* between several labels of a text in its training data */
+    int64_t sentences;                             /* of a line in training, 99th percentile; 0 means 1 in a model of ours */
+    char source_language[16], target_language[16]; /* codes of a translator's languages, such as "en" */
 } qkv_model_info;
 
 /* What is known of m; it lives as long as m and changes only with it. NULL for NULL. */
@@ -244,7 +219,7 @@ QKV_API const qkv_model_info *qkv_model_get_info(const qkv_model *m);
 /* Gives a translator the length penalty that its translations have where no option says another, such as the one that
  * a search on validation text found. It is saved and loaded with m ("length_penalty" in config.json); what is made
  * of m by qkv_model_adapt() has it too, but not what is saved as another family, whose scores are by another formula. 0, and
- * the number that 0 stands for in qkv_model_info, take it away: config.json then says nothing. USAGE for a number outside
+ * the default, take it away: config.json then says nothing. USAGE for a number outside
  * [0, 100), and for a model without encoder or decoder. */
 QKV_API qkv_status qkv_model_set_length_penalty(qkv_model *m, float alpha);
 

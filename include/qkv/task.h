@@ -88,7 +88,7 @@ QKV_API qkv_status qkv_translate(const qkv_model *m, const qkv_str *texts, int64
                                  qkv_translations **out);
 
 /* Summarizes n texts as qkv_translate() translates them, with two differences. What opts leave 0 is as the model's files say of
- * summaries (qkv_summary_params). A text with more tokens than are read at once is summarized in parts, whose summaries are
+ * summaries. A text with more tokens than are read at once is summarized in parts, whose summaries are
  * joined by spaces. The errors are the same. */
 QKV_API qkv_status qkv_summarize(const qkv_model *m, const qkv_str *texts, int64_t n, const qkv_translate_opts *opts,
                                  qkv_translations **out);
@@ -169,7 +169,7 @@ QKV_API qkv_status qkv_sampling_defaults(const qkv_model *m, qkv_generate_opts *
  * order they have above, each on what the one before has left, the three penalties and no_repeat_ngram before all others. Special
  * tokens but the end, and ids without a token, stand for no text and never come. The same seed and sample give the same text
  * at any number of threads. Prompt and new text, the start counted, have at most as many tokens as the model's context
- * (qkv_model_info.context; 2^20 tokens where that is 0, and with past_context): generation stops there with QKV_FINISH_LENGTH,
+ * (qkv_model_info.max_positions; 2^20 tokens where that is 0, and with past_context): generation stops there with QKV_FINISH_LENGTH,
  * and a prompt that leaves no room for one more token is LIMIT. USAGE for NULL, options out of range, a
  * model that has an encoder or no tokenizer, or an empty prompt without a start; FORMAT for a prompt that is not UTF-8;
  * NUMERIC; MEMORY; and what on_text gave. */
@@ -280,7 +280,7 @@ QKV_API qkv_status qkv_answer(const qkv_model *m, qkv_str question, qkv_str cont
 /* ---- ranking: a cross-encoder reads a query with each passage ---- */
 typedef struct qkv_ranked {
     int64_t index; /* of the passage */
-    float score;   /* 1 / (1 + e^-logit), or the logit where the model's files say so (qkv_model_info.scores_logits) */
+    float score;   /* 1 / (1 + e^-logit), or the logit if the model's files ask for that */
     float logit;
 } qkv_ranked;
 

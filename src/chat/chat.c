@@ -77,7 +77,7 @@ static qkv_status begin_chat(qkv_chat *c, const qkv_model *m)
         return qkv__fail(QKV_USAGE, "chat: the model must be a language model: a decoder alone");
     if (!qkv_model_tokenizer(m, QKV_SIDE_TARGET)) return qkv__refuse_without_tokenizer(m, "chat");
     if (c->o.max_context < 0) return qkv__fail(QKV_USAGE, "chat: a context of %lld tokens", (long long)c->o.max_context);
-    const int64_t positions = qkv__max_positions(t), said = qkv_model_get_info(m)->context;
+    const int64_t positions = qkv__max_positions(t), said = qkv__model_get_info(m)->context;
     const int64_t most = positions && (!said || positions < said) ? positions : said;
     if (most && c->o.max_context > most)
         return qkv__fail(QKV_LIMIT, "chat: a context of %lld tokens: the model reads %lld", (long long)c->o.max_context,

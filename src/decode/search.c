@@ -443,7 +443,7 @@ static int64_t max_positions_of(const qkv_config *t)
 /* What the files of a published model allow counts the start; 0: they do not say. */
 static int64_t usual_length(const qkv_model *m)
 {
-    int64_t most = qkv_model_get_info(m)->max_length;
+    int64_t most = qkv__model_get_info(m)->max_length;
     return most > 1 ? most - 1 : 0;
 }
 

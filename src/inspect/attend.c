@@ -110,7 +110,7 @@ static qkv_status read_masked(job *j, const qkv_buffer *text)
 
 static bool has_mask(const job *j, const qkv_buffer *text)
 {
-    if (has_decoder(j) || !(qkv_model_get_info(j->m)->can & QKV_CAN_FILL)) return false;
+    if (has_decoder(j) || !(qkv__model_get_info(j->m)->can & QKV_CAN_FILL)) return false;
     for (size_t at = 0; at < text->length; at++)
         if (qkv__mask_at(&j->f, text->data + at, text->length - at)) return true;
     return false;

@@ -58,5 +58,5 @@ qkv_tensor *qkv__inside_hidden(const qkv__inside *in, int stack, int i)
 
 bool qkv__inside_speaks(const qkv_model *m, const qkv__inside *in)
 {
-    return in->stack == QKV__DECODER || qkv_model_get_info(m)->can & QKV_CAN_FILL;
+    return in->stack == QKV__DECODER || qkv__model_get_info(m)->can & QKV_CAN_FILL;
 }

@@ -361,7 +361,7 @@ static qkv_status check_why_options(why_job *j)
     j->outputs = j->in.stack == QKV__ENCODER ? t->classes : t->target_vocabulary ? t->target_vocabulary : t->vocabulary;
     if (!j->outputs || (j->in.stack == QKV__ENCODER && t->classes_of))
         return qkv__fail(QKV_UNSUPPORTED, "why: the model has no classifier of texts and no decoder: it gives no output");
-    if (t->encoder_layers && t->decoder_layers && !(qkv_model_get_info(j->m)->can & QKV_CAN_TRANSLATE))
+    if (t->encoder_layers && t->decoder_layers && !(qkv__model_get_info(j->m)->can & QKV_CAN_TRANSLATE))
         return qkv__fail(QKV_UNSUPPORTED, "why: of a classifier with a decoder attributions are not computed");
     if (o->methods >> QKV_ATTRIBUTE_METHODS) return qkv__fail(QKV_USAGE, "why: there is no such method");
     if (o->steps < 1 || o->steps > MOST_STEPS)

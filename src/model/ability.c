@@ -2,6 +2,7 @@
 #include "ability.h"
 
 #include "../base/status.h"
+#include "model.h"
 
 #include <qkv/task.h>
 #include <qkv/unstable/util.h>
@@ -26,7 +27,7 @@ static void put_names(char *names, size_t room, int can)
 qkv_status qkv_model_check_ability(const qkv_model *m, int wanted)
 {
     if (!m) return qkv__fail(QKV_USAGE, "a model is needed");
-    int can = qkv_model_get_info(m)->can;
+    int can = qkv__model_get_info(m)->can;
     if ((can & wanted) == wanted) return QKV_OK;
     char lacks[128] = "", has[128] = ""; /* room for all names */
     put_names(lacks, sizeof lacks, wanted & ~can);

@@ -22,7 +22,7 @@ static int32_t *batch_types(const qkv__special_tokens *f, qkv_tape *t, const qkv
 qkv_tensor *qkv__class_logits(const qkv_model *m, qkv_tensor *hidden, const qkv_tokens *x)
 {
     const qkv__transformer *f = qkv__model_transformer(m);
-    const qkv_model_info *info = qkv_model_get_info(m);
+    const qkv__model_info *info = qkv__model_get_info(m);
     if (!hidden || !qkv__transformer_config(f)->decoder_layers || !qkv__info_is_published(info))
         return qkv__transformer_classify(f, hidden, x->lengths);
     qkv_tape *t = hidden->tape;

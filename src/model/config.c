@@ -260,7 +260,7 @@ void qkv__keys_write(const qkv__config_key *k, const qkv_config *o, qkv__json_wr
     }
 }
 
-qkv_status qkv__config_write(const char *path, const qkv_config *o, const qkv__labels *labels, const qkv_model_info *info,
+qkv_status qkv__config_write(const char *path, const qkv_config *o, const qkv__labels *labels, const qkv__model_info *info,
                              int bits)
 {
     qkv__json_writer w = { .style = QKV__JSON_LINES };

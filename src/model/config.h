@@ -5,6 +5,7 @@
 #include <qkv/model.h>
 
 #include "../base/json.h"
+#include "model.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -80,7 +81,7 @@ typedef struct qkv__config_extras {
 /* FORMAT, UNSUPPORTED; IO; MEMORY. */
 qkv_status qkv__config_read(const char *path, const qkv__json_value *config, qkv_config *o, qkv__labels *labels,
                             qkv__config_extras *extras);
-qkv_status qkv__config_write(const char *path, const qkv_config *o, const qkv__labels *labels, const qkv_model_info *info,
+qkv_status qkv__config_write(const char *path, const qkv_config *o, const qkv__labels *labels, const qkv__model_info *info,
                              int bits);
 
 #endif

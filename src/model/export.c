@@ -102,7 +102,7 @@ qkv_status qkv__export_config(const char *path, const qkv__family *f, const qkv_
 {
     int32_t end;
     const qkv_config o = settled(qkv__model_config(m));
-    const qkv_model_info info = qkv__exported_info(m, &end);
+    const qkv__model_info info = qkv__exported_info(m, &end);
     qkv__json_writer w = { .style = QKV__JSON_LINES, .replaces = true };
     qkv__json_open_object(&w, NULL);
     qkv__json_put_text(&w, "model_type", f->type);

@@ -157,7 +157,7 @@ static qkv_status export_tokenizers(const qkv_model *m, const char *folder)
 /* ---- other shapes ---- */
 
 /* What "qkv train --like" can make of the same kind. */
-static const char *const *likes_of(const qkv_model_info *info)
+static const char *const *likes_of(const qkv__model_info *info)
 {
     static const char *const translators[] = { "pegasus", "marian" }, *const generators[] = { "llama", "gpt2" },
                              *const encoders[] = { "modernbert", "bert" };
@@ -168,7 +168,7 @@ static const char *const *likes_of(const qkv_model_info *info)
 qkv_status qkv__refuse_export(const qkv_model *m, const char *type, const char *problem)
 {
     char why[512];
-    const qkv_model_info *info = qkv_model_get_info(m);
+    const qkv__model_info *info = qkv__model_get_info(m);
     const char *const *likes = likes_of(info);
     snprintf(why, sizeof why, "the model cannot be saved as %s, which differs from it: %s", type, problem);
     if (qkv__info_is_published(info)) return qkv__fail(QKV_UNSUPPORTED, "%s", why);
@@ -182,9 +182,9 @@ qkv_status qkv__refuse_export(const qkv_model *m, const char *type, const char *
 
 /* The ids of a model that was trained here are those of its tokens' names. Its length penalty is of another formula than that
  * of published models: no number there gives the same scores. */
-qkv_model_info qkv__exported_info(const qkv_model *m, int32_t *end)
+qkv__model_info qkv__exported_info(const qkv_model *m, int32_t *end)
 {
-    qkv_model_info info = *qkv_model_get_info(m);
+    qkv__model_info info = *qkv__model_get_info(m);
     if (!qkv__info_is_published(&info)) info.length_penalty = 0;
     const qkv_tokenizer *t = qkv_model_tokenizer(m, QKV_SIDE_TARGET);
     *end = qkv_tokenizer_id(t, QKV_SPECIAL_END);
@@ -200,10 +200,10 @@ static qkv_status export_generation(const qkv_model *m, const char *folder)
 {
     enum { MOST_TRANSLATED = 512, MOST_GENERATED = 128 };
     int32_t end;
-    qkv_model_info info = qkv__exported_info(m, &end);
+    qkv__model_info info = qkv__exported_info(m, &end);
     if (!info.max_new && !info.max_length) info.max_new = info.can & QKV_CAN_TRANSLATE ? MOST_TRANSLATED : MOST_GENERATED;
     info.context = 0;
-    info.summary = (qkv_summary_params){ 0 };
+    info.summary = (qkv__summary_params){ 0 };
     qkv__json_writer w = { .style = QKV__JSON_LINES, .replaces = true };
     qkv__json_open_object(&w, NULL);
     qkv__model_info_write(&info, &w);
@@ -215,7 +215,7 @@ qkv_status qkv__export_folder(const qkv_model *m, const char *folder)
 {
     qkv_status status = QKV_OK;
     const qkv_tokenizer *source = qkv_model_tokenizer(m, QKV_SIDE_SOURCE), *target = qkv_model_tokenizer(m, QKV_SIDE_TARGET);
-    int decodes = qkv_model_get_info(m)->can & (QKV_CAN_TRANSLATE | QKV_CAN_GENERATE);
+    int decodes = qkv__model_get_info(m)->can & (QKV_CAN_TRANSLATE | QKV_CAN_GENERATE);
     if (is_trained_here(source) && is_trained_here(target)) status = export_tokenizers(m, folder);
     if (!status && decodes) status = export_generation(m, folder);
     return status;

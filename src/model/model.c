@@ -34,7 +34,8 @@ struct qkv_model {
     qkv_tokenizer *target_tokenizer; /* NULL: the same one */
     qkv__labels labels;
     const qkv__family *family; /* NULL: ours */
-    qkv_model_info info;
+    qkv__model_info info;
+    qkv_model_info shown; /* what programs read of it */
     qkv__sentence sentence;
     char *origin;               /* the folder it was loaded from; NULL: none */
     struct touched *is_touched; /* the model is another with changes, and owns these alone; NULL: it is not */
@@ -46,6 +47,27 @@ struct touched {
     qkv__arena arena; /* of the changes */
 };
 
+/* After each change. */
+static void show_info(qkv_model *m)
+{
+    const qkv__model_info *x = &m->info;
+    m->shown = (qkv_model_info){ .family = x->family,
+                                 .can = (unsigned)x->can,
+                                 .max_positions = x->context,
+                                 .parameters = x->parameters,
+                                 .bytes = x->bytes,
+                                 .n_files = x->files,
+                                 .dtype = x->bits == 8   ? QKV_DTYPE_INT8
+                                          : x->bits == 4 ? QKV_DTYPE_INT4
+                                                         : QKV_DTYPE_STORED,
+                                 .n_labels = m->labels.n,
+                                 .problem = x->problem,
+                                 .sentences = x->sentences };
+    strcpy(m->shown.label_separator, x->label_separator);
+    strcpy(m->shown.source_language, x->source_language);
+    strcpy(m->shown.target_language, x->target_language);
+}
+
 qkv_model *qkv_model_new(const qkv_config *opts, uint64_t seed)
 {
     qkv_model *m = qkv__alloc_zero(sizeof *m);
@@ -55,6 +77,7 @@ qkv_model *qkv_model_new(const qkv_config *opts, uint64_t seed)
     if (!m->transformer) return qkv_model_free(m), NULL;
     m->info = qkv__model_info_of(&m->transformer->o);
     m->info.parameters = qkv_params_count(m->params);
+    show_info(m);
     return m;
 }
 
@@ -72,7 +95,7 @@ static void copy_weights(const qkv_params *from, const qkv_params *to)
 /* A model that is made of another has no files, and can do what its options let it do. */
 static qkv_status copy_model_info(const qkv_model *from, qkv_model *to)
 {
-    const qkv_model_info own = to->info;
+    const qkv__model_info own = to->info;
     qkv_status status = qkv__model_info_copy(&from->info, &to->info);
     to->info.can = own.can;
     to->info.parameters = own.parameters;
@@ -85,6 +108,7 @@ static qkv_status copy_model_info(const qkv_model *from, qkv_model *to)
     if (!same_scores) *to->info.source_language = *to->info.target_language = '\0';
     if (!status) status = qkv__sentence_copy(&from->sentence, &to->sentence);
     if (!status && from->origin && !(to->origin = qkv__copy_text(from->origin))) status = QKV_MEMORY;
+    show_info(to);
     return status;
 }
 
@@ -181,7 +205,9 @@ const char *qkv__model_folder(const qkv_model *m) { return m->origin; }
 
 const qkv__sentence *qkv__model_sentence(const qkv_model *m) { return &m->sentence; }
 
-const qkv_model_info *qkv_model_get_info(const qkv_model *m) { return m ? &m->info : NULL; }
+const qkv__model_info *qkv__model_get_info(const qkv_model *m) { return m ? &m->info : NULL; }
+
+const qkv_model_info *qkv_model_get_info(const qkv_model *m) { return m ? &m->shown : NULL; }
 
 qkv_status qkv_model_set_length_penalty(qkv_model *m, float alpha)
 {
@@ -198,6 +224,7 @@ qkv_status qkv_model_set_length_penalty(qkv_model *m, float alpha)
 void qkv__model_set_sentences(qkv_model *m, int64_t n)
 {
     if (!qkv__info_is_published(&m->info)) m->info.sentences = n;
+    show_info(m);
 }
 
 bool qkv__is_language_code(const char *code)
@@ -216,6 +243,7 @@ void qkv__model_set_languages(qkv_model *m, const char *source, const char *targ
     if (qkv__info_is_published(&m->info)) return;
     snprintf(m->info.source_language, sizeof m->info.source_language, "%s", source);
     snprintf(m->info.target_language, sizeof m->info.target_language, "%s", target);
+    show_info(m);
 }
 
 /* ---- tokenizers ---- */
@@ -273,6 +301,7 @@ qkv_status qkv_model_set_labels(qkv_model *m, const char *const *names, int64_t 
     if (status) return status;
     m->info.problem = problem;
     strcpy(m->info.label_separator, separator ? separator : "");
+    show_info(m);
     return QKV_OK;
 }
 
@@ -348,7 +377,7 @@ typedef struct loading {
     const qkv__family *family; /* NULL: ours */
     qkv_config opts;
     qkv__labels labels;
-    qkv_model_info info;
+    qkv__model_info info;
     qkv__sentence sentence;
     qkv__config_extras extras; /* of our config.json */
     int bits, wanted;          /* of matrices in 8 or 4 bits: as they are stored, and as they are to be, 16 too; 0: not */
@@ -454,9 +483,10 @@ static qkv_status make_of(qkv_model *m, loading *l, const char *path)
     m->labels = l->labels;
     m->info = l->info;
     m->info.parameters = qkv_params_count(m->params);
+    show_info(m);
     m->sentence = l->sentence;
     l->labels = (qkv__labels){ 0 };
-    l->info = (qkv_model_info){ 0 };
+    l->info = (qkv__model_info){ 0 };
     l->sentence = (qkv__sentence){ 0 };
     return load_tokenizers(m, path);
 }

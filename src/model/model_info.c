@@ -1,6 +1,10 @@
 /* model_info.c: what a folder's files say of a model besides its options. */
 #include "model_info.h"
 
+#include <qkv/unstable/util.h>
+
+#include "../base/result.h"
+
 #include "../base/file.h"
 #include "../nn/transformer.h"
 
@@ -10,15 +14,15 @@
 
 enum { PATH_BYTES = 4096 };
 
-bool qkv__info_is_published(const qkv_model_info *info) { return info && strcmp(info->family, QKV__OWN_TYPE) != 0; }
+bool qkv__info_is_published(const qkv__model_info *info) { return info && strcmp(info->family, QKV__OWN_TYPE) != 0; }
 
-float qkv__length_penalty_of(const qkv_model_info *info)
+float qkv__length_penalty_of(const qkv__model_info *info)
 {
     if (info->length_penalty != 0) return info->length_penalty;
     return qkv__info_is_published(info) ? QKV__PUBLISHED_LENGTH_PENALTY : QKV__LENGTH_PENALTY;
 }
 
-int64_t qkv__max_sentences(const qkv_model_info *info)
+int64_t qkv__max_sentences(const qkv__model_info *info)
 {
     if (info->sentences) return info->sentences;
     return qkv__info_is_published(info) ? INT64_MAX : 1;
@@ -36,19 +40,19 @@ static int abilities(const qkv_config *o)
     return can | QKV_CAN_EMBED | (has_no_words ? 0 : QKV_CAN_FILL);
 }
 
-qkv_model_info qkv__model_info_of(const qkv_config *o)
+qkv__model_info qkv__model_info_of(const qkv_config *o)
 {
-    return (qkv_model_info){ .family = QKV__OWN_TYPE,
-                             .can = abilities(o),
-                             .context = qkv__max_positions(o),
-                             .start = -1,
-                             .begin = -1,
-                             .pad = -1,
-                             .forced_first = -1,
-                             .pooling = o->pooling };
+    return (qkv__model_info){ .family = QKV__OWN_TYPE,
+                              .can = abilities(o),
+                              .context = qkv__max_positions(o),
+                              .start = -1,
+                              .begin = -1,
+                              .pad = -1,
+                              .forced_first = -1,
+                              .pooling = o->pooling };
 }
 
-void qkv__model_info_free(qkv_model_info *info)
+void qkv__model_info_free(qkv__model_info *info)
 {
     qkv__release((int32_t *)info->ends, sizeof(int32_t) * (size_t)info->n_ends);
     qkv__release((int32_t *)info->banned, sizeof(int32_t) * (size_t)info->n_banned);
@@ -66,7 +70,7 @@ static qkv_status copy_ids(const int32_t *from, int n, const int32_t **to)
     return QKV_OK;
 }
 
-qkv_status qkv__model_info_copy(const qkv_model_info *from, qkv_model_info *to)
+qkv_status qkv__model_info_copy(const qkv__model_info *from, qkv__model_info *to)
 {
     *to = *from;
     to->ends = to->banned = NULL;
@@ -77,6 +81,42 @@ qkv_status qkv__model_info_copy(const qkv_model_info *from, qkv_model_info *to)
     if (!to->ends) to->n_ends = 0;
     qkv__model_info_free(to);
     return status;
+}
+
+static const int32_t *keep_ids(qkv_generation *g, const int32_t *from, int n)
+{
+    int32_t *ids = qkv__result_alloc(g, sizeof *ids * (size_t)n + 1);
+    if (ids && n) memcpy(ids, from, sizeof *ids * (size_t)n);
+    return ids;
+}
+
+qkv_status qkv_model_generation(const qkv_model *m, qkv_generation **out)
+{
+    static const qkv__result_kind kind = { .size = sizeof(qkv_generation) };
+    if (!m || !out) return qkv__fail(QKV_USAGE, "generation: a model and a place for what its files say are needed");
+    const qkv__model_info *x = qkv__model_get_info(m);
+    qkv_generation *g = qkv__result_begin(*out, &kind);
+    if (!g) return qkv_error_status();
+    *out = g;
+    const int32_t *ends = keep_ids(g, x->ends, x->n_ends), *banned = keep_ids(g, x->banned, x->n_banned);
+    if (!ends || !banned) return QKV_MEMORY;
+    *g = (qkv_generation){ .beam_size = x->beam,
+                           .length_penalty = x->length_penalty,
+                           .max_length = x->max_length,
+                           .min_length = x->min_length,
+                           .max_new = x->max_new,
+                           .do_sample = x->sample,
+                           .top_k = x->top_k,
+                           .no_repeat_ngram = x->no_repeat,
+                           .temperature = x->temperature,
+                           .top_p = x->top_p,
+                           .min_p = x->min_p,
+                           .repetition_penalty = x->repetition_penalty,
+                           .ends = ends,
+                           .banned = banned,
+                           .n_ends = x->n_ends,
+                           .n_banned = x->n_banned };
+    return QKV_OK;
 }
 
 /* ---- config.json and generation_config.json ---- */
@@ -175,7 +215,7 @@ static qkv_status read_info_ids(const files *f, const char *key, const int32_t *
 }
 
 /* The first BARTs say with a flag that a text begins with bos_token_id. */
-static qkv_status read_ids_of(const files *f, qkv_model_info *info)
+static qkv_status read_ids_of(const files *f, qkv__model_info *info)
 {
     const char *path;
     qkv_status status = read_id(f, "bos_token_id", false, &info->begin);
@@ -188,7 +228,7 @@ static qkv_status read_ids_of(const files *f, qkv_model_info *info)
     return status ? status : read_info_ids(f, "bad_words_ids", &info->banned, &info->n_banned);
 }
 
-static qkv_status read_search(const files *f, qkv_model_info *info)
+static qkv_status read_search(const files *f, qkv__model_info *info)
 {
     const char *path;
     int64_t beam = 0, top_k = 0, no_repeat = 0;
@@ -211,7 +251,7 @@ static qkv_status read_search(const files *f, qkv_model_info *info)
 }
 
 /* The longest sequence. */
-static qkv_status read_context(const files *f, qkv_model_info *info)
+static qkv_status read_context(const files *f, qkv__model_info *info)
 {
     int64_t longest = 0;
     qkv_status status = read_info_whole(f, "max_position_embeddings", INT64_MAX, &longest);
@@ -220,7 +260,7 @@ static qkv_status read_context(const files *f, qkv_model_info *info)
 }
 
 /* "task_specific_params": what a summary is searched with. */
-static qkv_status read_summary(const files *f, qkv_summary_params *to)
+static qkv_status read_summary(const files *f, qkv__summary_params *to)
 {
     const char *path;
     const qkv__json_value *tasks = get(f, "task_specific_params", &path);
@@ -240,7 +280,7 @@ static qkv_status read_summary(const files *f, qkv_summary_params *to)
     return status;
 }
 
-static qkv_status read_files(const files *f, qkv_model_info *info)
+static qkv_status read_files(const files *f, qkv__model_info *info)
 {
     qkv_status status = read_ids_of(f, info);
     if (!status) status = read_search(f, info);
@@ -261,7 +301,7 @@ static qkv_status read_optional(const char *path, qkv__json_doc *out)
     return qkv__file_exists(path) ? qkv__json_load(path, QKV__CONFIG_MAX, out) : QKV_OK;
 }
 
-static qkv_status read_generation(const qkv__published *p, const char *folder, const qkv_config *o, qkv_model_info *info)
+static qkv_status read_generation(const qkv__published *p, const char *folder, const qkv_config *o, qkv__model_info *info)
 {
     char path[PATH_BYTES];
     qkv__json_doc generation = { 0 };
@@ -277,7 +317,7 @@ static qkv_status read_generation(const qkv__published *p, const char *folder, c
 }
 
 /* What becomes of a cross-encoder's logit, by its newer key or its older one. */
-static qkv_status read_score(const qkv__published *p, const qkv_config *o, qkv_model_info *info)
+static qkv_status read_score(const qkv__published *p, const qkv_config *o, qkv__model_info *info)
 {
     static const char *const keys[] = { "sentence_transformers", "sbert_ce_default_activation_function" };
     const char *name = qkv__json_get_text(qkv__get(p, keys[0]), "activation_fn");
@@ -292,7 +332,7 @@ static qkv_status read_score(const qkv__published *p, const qkv_config *o, qkv_m
 /* ---- all of it ---- */
 
 qkv_status qkv__model_info_read(const qkv__family *f, const qkv__published *p, const char *folder, const qkv_config *o,
-                                qkv_model_info *info, qkv__sentence *sentence)
+                                qkv__model_info *info, qkv__sentence *sentence)
 {
     *sentence = (qkv__sentence){ 0 };
     info->family = f->type;
@@ -339,7 +379,7 @@ qkv_status qkv__labels_read(const qkv__published *p, const qkv_config *o, qkv__l
 static const char *const problems[] = { "single_label_classification", "multi_label_classification", "regression" };
 
 /* One class without a word is a logit, whatever it is for. */
-qkv_status qkv__problem_read(const qkv__published *p, int64_t classes, qkv_model_info *info)
+qkv_status qkv__problem_read(const qkv__published *p, int64_t classes, qkv__model_info *info)
 {
     const qkv__json_value *separator = qkv__get(p, QKV__SEPARATOR);
     const char *word = qkv__json_text(qkv__get(p, QKV__PROBLEM));
@@ -359,7 +399,7 @@ qkv_status qkv__problem_read(const qkv__published *p, int64_t classes, qkv_model
     return QKV_OK;
 }
 
-void qkv__problem_write(const qkv_model_info *info, qkv__json_writer *w)
+void qkv__problem_write(const qkv__model_info *info, qkv__json_writer *w)
 {
     if (info->problem == QKV_PROBLEM_MULTILABEL && *info->label_separator)
         qkv__json_put_text(w, QKV__SEPARATOR, info->label_separator);
@@ -389,7 +429,7 @@ static void put_ids(qkv__json_writer *w, const char *key, const int32_t *ids, in
     qkv__json_close(w);
 }
 
-static void put_summary(const qkv_summary_params *s, qkv__json_writer *w)
+static void put_summary(const qkv__summary_params *s, qkv__json_writer *w)
 {
     bool is_said = *s->prefix || s->beam > 0 || s->no_repeat > 0 || s->max_length > 0 || s->min_length > 0;
     if (!is_said && s->length_penalty == 0) return;
@@ -405,7 +445,7 @@ static void put_summary(const qkv_summary_params *s, qkv__json_writer *w)
     qkv__json_close(w);
 }
 
-void qkv__model_info_write(const qkv_model_info *f, qkv__json_writer *w)
+void qkv__model_info_write(const qkv__model_info *f, qkv__json_writer *w)
 {
     put_whole(w, "bos_token_id", f->begin >= 0, f->begin);
     put_whole(w, "pad_token_id", f->pad >= 0, f->pad);

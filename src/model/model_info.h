@@ -2,13 +2,12 @@
 #ifndef QKV_SRC_MODEL_INFO_H
 #define QKV_SRC_MODEL_INFO_H
 
-#include <qkv/model.h>
-
 #include "family.h"
+#include "model.h"
 #include "sentence.h"
 
 /* Whether its files are those of a published family, not ours; false for NULL. */
-bool qkv__info_is_published(const qkv_model_info *info);
+bool qkv__info_is_published(const qkv__model_info *info);
 
 /* The folder a model was loaded from; NULL: none. It is the model's. */
 const char *qkv__model_folder(const qkv_model *m);
@@ -21,10 +20,10 @@ const char *qkv__model_folder(const qkv_model *m);
 #define QKV__LENGTH_PENALTY 0.6f
 #define QKV__PUBLISHED_LENGTH_PENALTY 1.0f
 #define QKV__LENGTH_PENALTY_END 100 /* all are below */
-float qkv__length_penalty_of(const qkv_model_info *info);
+float qkv__length_penalty_of(const qkv__model_info *info);
 
 /* Sentences of a line that a translator reads at once. A published model has no limit: its own tools do not split lines. */
-int64_t qkv__max_sentences(const qkv_model_info *info);
+int64_t qkv__max_sentences(const qkv__model_info *info);
 
 /* The number of sentences in the lines of the training text, of a model of ours; saved with it if it is more than 1. A published
  * family has no place for it. */
@@ -38,15 +37,15 @@ bool qkv__is_language_code(const char *code);
 void qkv__model_set_languages(qkv_model *m, const char *source, const char *target);
 
 /* Of a model with these options of ours. */
-qkv_model_info qkv__model_info_of(const qkv_config *o);
+qkv__model_info qkv__model_info_of(const qkv_config *o);
 
 /* Those of a published model, from its folder; *info is what qkv__model_info_of() gave. FORMAT for a value of another type or
  * an id outside the vocabulary, the file and the key named; UNSUPPORTED; IO; MEMORY. On error there is nothing to free but
  * *sentence. */
 qkv_status qkv__model_info_read(const qkv__family *f, const qkv__published *p, const char *folder, const qkv_config *o,
-                                qkv_model_info *info, qkv__sentence *sentence);
-qkv_status qkv__model_info_copy(const qkv_model_info *from, qkv_model_info *to);
-void qkv__model_info_free(qkv_model_info *info);
+                                qkv__model_info *info, qkv__sentence *sentence);
+qkv_status qkv__model_info_copy(const qkv__model_info *from, qkv__model_info *to);
+void qkv__model_info_free(qkv__model_info *info);
 
 /* The names of the classes: "id2label", or LABEL_0, LABEL_1, ...; those of spans have none. */
 qkv_status qkv__labels_read(const qkv__published *p, const qkv_config *o, qkv__labels *out);
@@ -56,10 +55,10 @@ qkv_status qkv__labels_read(const qkv__published *p, const qkv_config *o, qkv__l
  * writing writes nothing of one label. */
 #define QKV__PROBLEM "problem_type"
 #define QKV__SEPARATOR "label_separator"
-qkv_status qkv__problem_read(const qkv__published *p, int64_t classes, qkv_model_info *info);
-void qkv__problem_write(const qkv_model_info *info, qkv__json_writer *w);
+qkv_status qkv__problem_read(const qkv__published *p, int64_t classes, qkv__model_info *info);
+void qkv__problem_write(const qkv__model_info *info, qkv__json_writer *w);
 
 /* Adds what config.json has of them. */
-void qkv__model_info_write(const qkv_model_info *info, qkv__json_writer *w);
+void qkv__model_info_write(const qkv__model_info *info, qkv__json_writer *w);
 
 #endif

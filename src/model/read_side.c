@@ -23,7 +23,7 @@ static qkv_status find_frame(const qkv_model *m, qkv_side side, frame *f)
     qkv_special_tokens ids;
     qkv__special_tokens all;
     const qkv_config *o = qkv__model_config(m);
-    bool is_pair = o->encoder_layers && o->decoder_layers, is_published = qkv__info_is_published(qkv_model_get_info(m));
+    bool is_pair = o->encoder_layers && o->decoder_layers, is_published = qkv__info_is_published(qkv__model_get_info(m));
     *f = (frame){ -1, -1, false };
     if (!o->encoder_layers) {
         qkv_status status = qkv__special_tokens_of(m, &all);

@@ -7,6 +7,7 @@
 #include "../base/json.h"
 #include "../io/weights.h"
 #include "config.h"
+#include "model.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -83,7 +84,7 @@ static qkv_status read_module_config(const char *folder, const char *module, cha
 }
 
 /* One of those that qkv_pooling has is told of too. */
-static qkv_status choose_pooling(const char *path, const qkv__json_value *config, int64_t dim, qkv_model_info *info,
+static qkv_status choose_pooling(const char *path, const qkv__json_value *config, int64_t dim, qkv__model_info *info,
                                  qkv__sentence *s)
 {
     int n = 0;
@@ -100,7 +101,7 @@ static qkv_status choose_pooling(const char *path, const qkv__json_value *config
     return QKV_OK;
 }
 
-static qkv_status read_pooling(const char *folder, const char *module, int64_t dim, qkv_model_info *info, qkv__sentence *s)
+static qkv_status read_pooling(const char *folder, const char *module, int64_t dim, qkv__model_info *info, qkv__sentence *s)
 {
     char path[PATH_BYTES];
     qkv__json_doc config;
@@ -161,7 +162,7 @@ static qkv_status read_dense_weights(const char *folder, const char *module, qkv
     return status;
 }
 
-static qkv_status read_dense(const char *folder, const char *module, const qkv_model_info *info, qkv__sentence *s)
+static qkv_status read_dense(const char *folder, const char *module, const qkv__model_info *info, qkv__sentence *s)
 {
     char path[PATH_BYTES];
     qkv__json_doc config;
@@ -180,7 +181,7 @@ static qkv_status read_dense(const char *folder, const char *module, const qkv_m
     return read_dense_weights(folder, module, d, s);
 }
 
-static qkv_status read_module(const char *folder, const qkv__json_value *module, int64_t dim, qkv_model_info *info,
+static qkv_status read_module(const char *folder, const qkv__json_value *module, int64_t dim, qkv__model_info *info,
                               qkv__sentence *s)
 {
     const char *type = qkv__json_get_text(module, "type"), *dot = type ? strrchr(type, '.') : NULL;
@@ -204,7 +205,7 @@ static qkv_status read_beside(const char *folder, const char *name, char path[PA
     return qkv__file_exists(path) ? qkv__json_load(path, QKV__CONFIG_MAX, out) : QKV_OK;
 }
 
-static qkv_status read_embed_length(const char *folder, qkv_model_info *info)
+static qkv_status read_embed_length(const char *folder, qkv__model_info *info)
 {
     char path[PATH_BYTES];
     qkv__json_doc config;
@@ -218,7 +219,7 @@ static qkv_status read_embed_length(const char *folder, qkv_model_info *info)
     return status;
 }
 
-qkv_status qkv__sentence_read(const char *folder, int64_t dim, qkv_model_info *info, qkv__sentence *out)
+qkv_status qkv__sentence_read(const char *folder, int64_t dim, qkv__model_info *info, qkv__sentence *out)
 {
     char path[PATH_BYTES];
     qkv__json_doc list;
@@ -258,7 +259,7 @@ static void put_module(qkv__json_writer *list, int i, const char *type, char pat
     qkv__json_close(list);
 }
 
-static qkv_status write_pooling(const char *folder, const char *module, int64_t dim, const qkv_model_info *info,
+static qkv_status write_pooling(const char *folder, const char *module, int64_t dim, const qkv__model_info *info,
                                 const qkv__sentence *s)
 {
     static const int of[] = { [QKV_POOLING_MEAN] = QKV__POOL_MEAN,
@@ -304,7 +305,7 @@ static qkv_status write_dense(const char *folder, const char *module, const qkv_
     return status ? status : qkv__safetensors_write(file, 1 + d->has_bias, tensors, 1, &(qkv__note){ "format", "pt" });
 }
 
-static qkv_status write_length(const char *folder, const qkv_model_info *info)
+static qkv_status write_length(const char *folder, const qkv__model_info *info)
 {
     qkv__json_writer w = { .style = QKV__JSON_LINES };
     qkv__json_open_object(&w, NULL);
@@ -313,7 +314,7 @@ static qkv_status write_length(const char *folder, const qkv_model_info *info)
     return put_file(folder, "sentence_bert_config.json", &w);
 }
 
-qkv_status qkv__sentence_write(const char *folder, int64_t dim, const qkv_model_info *info, const qkv__sentence *s)
+qkv_status qkv__sentence_write(const char *folder, int64_t dim, const qkv__model_info *info, const qkv__sentence *s)
 {
     char path[64];
     int n = 0;

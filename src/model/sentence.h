@@ -2,7 +2,7 @@
 #ifndef QKV_SRC_SENTENCE_H
 #define QKV_SRC_SENTENCE_H
 
-#include <qkv/model.h>
+#include "model.h"
 
 #include <stdbool.h>
 
@@ -40,12 +40,12 @@ typedef struct qkv__sentence {
 /* Those of a folder, where modules.json is; what they say of pooling, length and normalising is put into *info too. FORMAT,
  * with the file and the key; UNSUPPORTED for another module, or an order of them that is not computed; IO; LIMIT; MEMORY.
  * Free *out in any case. */
-qkv_status qkv__sentence_read(const char *folder, int64_t dim, qkv_model_info *info, qkv__sentence *out);
+qkv_status qkv__sentence_read(const char *folder, int64_t dim, qkv__model_info *info, qkv__sentence *out);
 qkv_status qkv__sentence_copy(const qkv__sentence *from, qkv__sentence *to);
 void qkv__sentence_free(qkv__sentence *s);
 
 /* Writes them, where something is known that other encoders do not have. IO, LIMIT, MEMORY. */
-qkv_status qkv__sentence_write(const char *folder, int64_t dim, const qkv_model_info *info, const qkv__sentence *s);
+qkv_status qkv__sentence_write(const char *folder, int64_t dim, const qkv__model_info *info, const qkv__sentence *s);
 
 /* Whether there is more to compute than one vector of those that qkv__transformer_pool() knows. */
 bool qkv__sentence_is_more(const qkv__sentence *s);

@@ -115,7 +115,7 @@ static bool begins_by_itself(const qkv__special_tokens *f)
 /* What texts have around them where the tokenizer puts nothing there. */
 static void wrap_spelled(qkv__special_tokens *f)
 {
-    const qkv_model_info *info = f->info;
+    const qkv__model_info *info = f->info;
     qkv__wrap *w = &f->single;
     int32_t end = info->n_ends ? info->ends[0] : -1;
     if (has_encoder(f))
@@ -141,7 +141,7 @@ static bool knows_type(const qkv__special_tokens *f, int32_t type) { return type
 
 static qkv_status resolve_published(qkv__special_tokens *f)
 {
-    const qkv_model_info *info = f->info;
+    const qkv__model_info *info = f->info;
     qkv_special_tokens *ids = &f->ids;
     qkv_status status = wrap_texts(f);
     if (status) return status;
@@ -183,7 +183,7 @@ qkv_status qkv__special_tokens_of(const qkv_model *m, qkv__special_tokens *f)
     *f = (qkv__special_tokens){ .t = qkv__model_config(m),
                                 .source = qkv_model_tokenizer(m, QKV_SIDE_SOURCE),
                                 .target = qkv_model_tokenizer(m, QKV_SIDE_TARGET),
-                                .info = qkv_model_get_info(m) };
+                                .info = qkv__model_get_info(m) };
     if (!m || !f->source) return qkv__refuse_without_tokenizer(m, NULL);
     f->is_published = qkv__info_is_published(f->info) || is_of_others(f);
     qkv_status status = QKV_OK;
@@ -277,7 +277,7 @@ qkv_status qkv_model_special_tokens(const qkv_model *m, qkv_special_tokens *out)
 {
     qkv__special_tokens f;
     if (!m || !out) return qkv__fail(QKV_USAGE, "special tokens: a model and a place for the result are needed");
-    bool generates = qkv_model_get_info(m)->can & QKV_CAN_GENERATE;
+    bool generates = qkv__model_get_info(m)->can & QKV_CAN_GENERATE;
     qkv_status status = generates ? qkv__special_tokens_of(m, &f) : qkv__special_tokens_needed(m, &f);
     if (status) return status;
     *out = f.ids;

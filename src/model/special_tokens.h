@@ -3,7 +3,7 @@
 #ifndef QKV_SRC_SPECIAL_TOKENS_H
 #define QKV_SRC_SPECIAL_TOKENS_H
 
-#include <qkv/model.h>
+#include "model.h"
 
 #include <stdbool.h>
 
@@ -24,7 +24,7 @@ typedef struct qkv__wrap {
 typedef struct qkv__special_tokens {
     const qkv_config *t;
     const qkv_tokenizer *source, *target;
-    const qkv_model_info *info;
+    const qkv__model_info *info;
     bool is_published;
     bool has_types;         /* texts of a pair have types that the model knows */
     qkv__wrap single, pair; /* of what an encoder reads, or a decoder alone */

@@ -11,7 +11,7 @@ static qkv_tensor *class_scores(const qkv_model *m, qkv_tensor *hidden, const qk
 {
     (void)data;
     qkv_tensor *logits = qkv__ngrams_add(qkv__model_transformer(m), qkv__class_logits(m, hidden, x), x, NULL);
-    if (qkv_model_get_info(m)->problem == QKV_PROBLEM_MULTILABEL) return qkv_sigmoid(logits);
+    if (qkv__model_get_info(m)->problem == QKV_PROBLEM_MULTILABEL) return qkv_sigmoid(logits);
     return qkv__model_config(m)->classes > 1 ? qkv_softmax(logits) : logits;
 }
 

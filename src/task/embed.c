@@ -93,7 +93,7 @@ void qkv__normalize(float *x, int64_t n)
 }
 
 /* The published length counts every id, ours all but the last. */
-static void resolve_embed_options(const qkv_model_info *info, qkv_embed_opts *o, qkv_encoder_opts *reading)
+static void resolve_embed_options(const qkv__model_info *info, qkv_embed_opts *o, qkv_encoder_opts *reading)
 {
     if (!qkv__info_is_published(info)) return;
     o->pooling = info->pooling;
@@ -114,7 +114,7 @@ qkv_status qkv_embed(const qkv_model *m, const qkv_str *texts, int64_t n, const 
         return status;
     }
     reading.size = sizeof reading;
-    if (o.as == QKV_EMBED_AS_PUBLISHED && t) resolve_embed_options(qkv_model_get_info(m), &o, &reading);
+    if (o.as == QKV_EMBED_AS_PUBLISHED && t) resolve_embed_options(qkv__model_get_info(m), &o, &reading);
     const qkv__sentence *s = m && o.as == QKV_EMBED_AS_PUBLISHED ? qkv__model_sentence(m) : NULL;
     if (s && qkv__sentence_is_more(s))
         status = qkv__read_texts(m, texts, n, &reading, sentence_vectors, s, s->width, out, &rows);
@@ -129,7 +129,7 @@ qkv_status qkv__embed_limits_of(const qkv_model *m, qkv__embed_limits *out)
     qkv_embed_opts o = QKV_OPTS(qkv_embed_opts);
     qkv_encoder_opts reading = QKV_OPTS(qkv_encoder_opts);
     qkv__reading r = { .m = m };
-    resolve_embed_options(qkv_model_get_info(m), &o, &reading);
+    resolve_embed_options(qkv__model_get_info(m), &o, &reading);
     qkv_status status = qkv__reading_start(&r, &reading);
     out->room = r.room;
     out->around = r.f.single.before.n + r.f.single.after.n - !r.f.is_published;

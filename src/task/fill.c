@@ -213,7 +213,7 @@ static qkv_status fill_masks(job *j)
 
 static qkv_status resolve_fill(job *j)
 {
-    const qkv_model_info *info = qkv_model_get_info(j->m);
+    const qkv__model_info *info = qkv__model_get_info(j->m);
     if (!(info->can & QKV_CAN_FILL))
         return qkv__fail(QKV_USAGE, "fill: the model has no layer that says which word stands in a mask's place");
     qkv_status status = qkv__special_tokens_needed(j->m, &j->f);

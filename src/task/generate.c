@@ -91,7 +91,7 @@ static qkv_status check_stops(const qkv_generate_opts *o)
     return QKV_OK;
 }
 
-static qkv_generate_opts options_of_files(const qkv_model_info *f)
+static qkv_generate_opts options_of_files(const qkv__model_info *f)
 {
     qkv_generate_opts o = { 0 };
     if (!f) return o;
@@ -108,7 +108,7 @@ static qkv_generate_opts options_of_files(const qkv_model_info *f)
 qkv_status qkv_sampling_defaults(const qkv_model *m, qkv_generate_opts *out)
 {
     if (!out) return qkv__fail(QKV_USAGE, "generate: a place for the options is needed");
-    const qkv_generate_opts o = options_of_files(qkv_model_get_info(m));
+    const qkv_generate_opts o = options_of_files(qkv__model_get_info(m));
     return QKV__WRITE_OPTIONS(out, hooks, &o, "generate");
 }
 
@@ -121,8 +121,8 @@ static qkv_status resolve_generate_options(generation *g, const qkv_model *m)
     g->tokenizer = qkv_model_tokenizer(m, QKV_SIDE_TARGET);
     if (!g->tokenizer) return qkv__refuse_without_tokenizer(m, "generate");
     g->vocabulary = g->t->target_vocabulary ? g->t->target_vocabulary : g->t->vocabulary;
-    if (!g->o.max_tokens) g->o.max_tokens = qkv__min(qkv_model_get_info(m)->max_new, MOST_TOKENS);
-    if (!g->o.max_tokens) g->o.max_tokens = qkv_model_get_info(m)->context ? MOST_TOKENS : DEFAULT_TOKENS;
+    if (!g->o.max_tokens) g->o.max_tokens = qkv__min(qkv__model_get_info(m)->max_new, MOST_TOKENS);
+    if (!g->o.max_tokens) g->o.max_tokens = qkv__model_get_info(m)->context ? MOST_TOKENS : DEFAULT_TOKENS;
     if (g->o.max_tokens < 0 || g->o.max_tokens > MOST_TOKENS)
         return qkv__fail(QKV_USAGE, "generate: max_tokens is %lld: it must be from 1 to %d", (long long)g->o.max_tokens,
                          MOST_TOKENS);
@@ -350,7 +350,7 @@ static void forbid(generation *g)
         g->sampler.forbidden[id] = id >= qkv_tokenizer_vocab_size(g->tokenizer) || qkv_tokenizer_is_special(g->tokenizer, id);
     if (g->o.start >= 0) g->sampler.forbidden[g->o.start] = true;
     if (g->o.end >= 0) g->sampler.forbidden[g->o.end] = false;
-    const qkv_model_info *info = g->f.info;
+    const qkv__model_info *info = g->f.info;
     for (int i = 0; i < info->n_banned; i++) g->sampler.forbidden[info->banned[i]] = true;
     for (int i = 0; g->by_model && i < g->f.n_ends; i++) g->sampler.forbidden[g->f.ends[i]] = false;
     for (int i = 0; i < g->o.n_ends; i++) g->sampler.forbidden[g->o.ends[i]] = false;

@@ -103,7 +103,7 @@ static qkv_status find_limits(cutting *c, const qkv_model *m, const qkv_translat
     c->tokenizer = qkv_model_tokenizer(m, QKV_SIDE_SOURCE);
     if (!status && o->source_prefix) status = count_tokens(c, o->source_prefix, strlen(o->source_prefix), &before);
     c->max_tokens = status ? 1 : qkv__max(1, none->max_source - before - (before > 0));
-    c->max_sentences = qkv__max_sentences(qkv_model_get_info(m));
+    c->max_sentences = qkv__max_sentences(qkv__model_get_info(m));
     if (o->target_prefix && o->split == QKV_SPLIT_AUTO) c->max_sentences = c->max_tokens = INT64_MAX;
     qkv_free(none);
     return status;

@@ -6,6 +6,8 @@
 
 #include <stdbool.h>
 
+#include "../model/model.h"
+
 /* The parts of texts that are translated one by one. The texts must outlive them. Starts as zero. */
 typedef struct qkv__passages {
     qkv_str *passages; /* n of them, side by side for a text */
@@ -18,7 +20,7 @@ typedef struct qkv__passages {
  *   SENTENCES  a sentence is one passage.
  *   PARTS      as many sentences as m reads at once, see max_source.
  *   AUTO       a line is one passage. It is cut into sentences if it has more of them than the lines that m was trained on
- *              (qkv_model_info.sentences), or more tokens than m reads at once. With o->target_prefix no line is cut.
+ *              (qkv__model_info.sentences), or more tokens than m reads at once. With o->target_prefix no line is cut.
  * USAGE for more than `most` passages, and for options that m does not have; MEMORY. Free *p in any case. */
 qkv_status qkv__passages_cut(qkv__passages *p, const qkv_model *m, const qkv_str *texts, int64_t n, const qkv_translate_opts *o,
                              int64_t most);

@@ -5,6 +5,7 @@
 
 #include "../base/options.h"
 #include "../base/size.h"
+#include "../model/model.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -46,7 +47,7 @@ static qkv_status rank_passages(const qkv_model *m, qkv_str query, const qkv_str
     if (!status) status = qkv_model_check_ability(m, QKV_CAN_RANK);
     if (!status) status = score_passages(m, query, passages, n, &o, &logits);
     if (!status && !(all = qkv__result_alloc(out, sizeof *all * (size_t)n))) status = QKV_MEMORY;
-    const bool scores_logits = !status && qkv_model_get_info(m)->scores_logits;
+    const bool scores_logits = !status && qkv__model_get_info(m)->scores_logits;
     for (int64_t i = 0; i < n && !status; i++) {
         const float x = logits->data[i];
         all[i] = (qkv_ranked){ i, scores_logits ? x : (float)(1 / (1 + exp(-(double)x))), x };

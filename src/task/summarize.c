@@ -9,11 +9,11 @@ static qkv_status take_options(const qkv_model *m, const qkv_translate_opts *opt
 {
     if (QKV__READ_OPTIONS(o, hooks, opts, "summarize")) return QKV_USAGE;
     o->size = sizeof *o;
-    const qkv_model_info *info = qkv_model_get_info(m);
+    const qkv__model_info *info = qkv__model_get_info(m);
     if (!info) return qkv__fail(QKV_USAGE, "summarize: a model is needed");
     if (!(info->can & QKV_CAN_TRANSLATE)) return qkv__fail(QKV_USAGE, "summarize: the model needs an encoder and a decoder");
     if (!qkv_model_tokenizer(m, QKV_SIDE_SOURCE)) return qkv__refuse_without_tokenizer(m, "summarize");
-    const qkv_summary_params *said = &info->summary;
+    const qkv__summary_params *said = &info->summary;
     if (!o->beam_size) o->beam_size = said->beam;
     if (o->length_penalty == 0) o->length_penalty = said->length_penalty;
     if (!o->max_length && said->max_length > 1) o->max_length = said->max_length - 1;

@@ -69,7 +69,7 @@ static void *copy_to_arena(job *j, const void *from, int64_t count, size_t size)
 
 /* ---- options ---- */
 
-int qkv__usual_beam(const qkv_model_info *info)
+int qkv__usual_beam(const qkv__model_info *info)
 {
     return qkv__info_is_published(info) && info->beam ? (int)qkv__min(info->beam, MOST_BEAM) : DEFAULT_BEAM;
 }
@@ -77,7 +77,7 @@ int qkv__usual_beam(const qkv_model_info *info)
 /* As the files of a published model say; scores are Hugging Face's. */
 static void search_as_published(job *j, const qkv_translate_opts *o)
 {
-    const qkv_model_info *info = j->f.info;
+    const qkv__model_info *info = j->f.info;
     qkv_search_opts *s = &j->search;
     s->banned = info->banned;
     s->n_banned = info->n_banned;
@@ -153,14 +153,16 @@ static qkv_status resolve_translate_options(job *j, const qkv_translate_opts *o)
     const qkv_config *t = qkv__model_config(j->m);
     if (!t || !t->encoder_layers || !t->decoder_layers)
         return qkv__fail(QKV_USAGE, "translate: the model needs an encoder and a decoder");
-    if (!(qkv_model_get_info(j->m)->can & QKV_CAN_TRANSLATE))
+    if (!(qkv__model_get_info(j->m)->can & QKV_CAN_TRANSLATE))
         return qkv__fail(QKV_UNSUPPORTED, "translate: the model classifies texts: its decoder writes none");
     j->source = qkv_model_tokenizer(j->m, QKV_SIDE_SOURCE);
     j->target = qkv_model_tokenizer(j->m, QKV_SIDE_TARGET);
     if (!j->source) return qkv__refuse_without_tokenizer(j->m, "translate");
     if (o->max_source < 0) return qkv__fail(QKV_USAGE, "translate: max_source is negative");
-    const qkv_model_info *info = qkv_model_get_info(j->m);
-    const float usual = qkv__length_penalty_of(info), alpha = o->length_penalty != 0 ? o->length_penalty : usual < 0 ? 0 : usual;
+    const qkv__model_info *info = qkv__model_get_info(j->m);
+    const float usual = qkv__length_penalty_of(info), alpha = o->length_penalty != 0 ? o->length_penalty
+                                                              : usual < 0            ? 0
+                                                                                     : usual;
     j->search = (qkv_search_opts){ .beam_size = o->beam_size ? o->beam_size : (int)qkv__max(qkv__usual_beam(info), o->n_best),
                                    .n_best = o->n_best,
                                    .length_penalty = o->no_length_penalty ? 0 : alpha,

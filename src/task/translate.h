@@ -4,6 +4,8 @@
 
 #include <qkv/task.h>
 
+#include "../model/model.h"
+
 /* qkv_translate() of passages (translate_split.c) to an empty result. */
 qkv_status qkv__translate_split(const qkv_model *m, const qkv_str *texts, int64_t n, const qkv_translate_opts *o,
                                 qkv_translations *out);
@@ -12,7 +14,7 @@ qkv_status qkv__translate_split(const qkv_model *m, const qkv_str *texts, int64_
 qkv_status qkv__refuse_source(const qkv_translations *t, int64_t i, const char *what);
 
 /* The beam of a translation whose options give none: what a published model's files say, else 4. */
-int qkv__usual_beam(const qkv_model_info *info);
+int qkv__usual_beam(const qkv__model_info *info);
 
 /* How many lines a length penalty is fitted on where no option says it. */
 #define QKV__FITTED_LINES 1000

@@ -94,6 +94,24 @@ QKV_API int qkv_sentence_next(const char *text, size_t length, qkv_span *s);
  * handle SIGBUS itself (qkv_mapped_file() says which file it was), as the command does. */
 QKV_API qkv_status qkv_model_check_files(const qkv_model *m);
 
+/* The defaults of search and sampling in a model's files; 0: none. A result. A model of ours has a length penalty alone. */
+typedef struct qkv_generation {
+    int beam_size;
+    float
+        length_penalty; /* alpha of a beam's scores: of a published model they are the sum of log-probabilities / length^alpha,
+                             0 means 1; of ours / ((5 + length) / 6)^alpha, and 0 for 0.6 */
+    int64_t max_length, min_length; /* tokens of a text, its start counted */
+    int64_t max_new;                /* tokens that are added to a prompt */
+    int do_sample;                  /* 1: drawn, else the likeliest */
+    int top_k, no_repeat_ngram;
+    float temperature, top_p, min_p, repetition_penalty;
+    const int32_t *ends, *banned; /* ids that end a text, and ids that are never chosen */
+    int n_ends, n_banned;
+} qkv_generation;
+
+/* USAGE for NULL, MEMORY. */
+QKV_API qkv_status qkv_model_generation(const qkv_model *m, qkv_generation **out);
+
 /* ---- the machine and memory ---- */
 
 /* The i-th instruction set this build holds and the machine can run, best last; NULL after the last. */
