@@ -34,7 +34,7 @@ int main(int argc, char **argv)
 {
     if (argc < 3) return fprintf(stderr, "usage: 13_text_session DIR TEXT [N]\n"), 2;
     int64_t n = argc > 3 ? atoi(argv[3]) : 20;
-    qkv_special_tokens special;
+    qkv_special_tokens special = { .size = sizeof special };
     qkv_encoding *ids = NULL;
     qkv_text *text = NULL;
     int32_t *all = NULL;

@@ -20,7 +20,7 @@
 #include "model/model.h"
 
 enum { PAD, START, END, UNKNOWN, MASK, FIRST, WORDS = 20, VOCABULARY = FIRST + WORDS };
-static const qkv_special_tokens special = { .start = START, .end = END, .pad = PAD, .mask = MASK, .first = FIRST };
+static const qkv_special_tokens special = { .start = START, .end = END, .pad = PAD, .mask = MASK, .first_ordinary = FIRST };
 
 static uint32_t state_of_chance = 1;
 

@@ -219,23 +219,23 @@ static void frames(void **state)
         const char *name;
         const vocabulary *v;
         qkv_special_tokens wanted;
-    } rows[] = { { "bert_mlm", &of_bert, { 2, 3, 0, 4, 5, 3, { 0 } } },
-                 { "distilbert_classify", &of_bert, { 2, 3, 0, 4, 5, 3, { 0 } } },
-                 { "roberta_mlm", &of_roberta, { 0, 2, 1, 22, 4, 2, { 0 } } },
-                 { "marian", &of_marian, { 22, 0, 22, -1, 2, 0, { 0 } } },
-                 { "gpt2", &of_gpt2, { 22, 22, 22, -1, 1, 22, { 0 } } },
-                 { "llama", &of_llama, { 1, 2, 2, -1, 4, 2, { 0 } } } };
+    } rows[] = { { "bert_mlm", &of_bert, { sizeof(qkv_special_tokens), 2, 3, 0, 4, 5, 3 } },
+                 { "distilbert_classify", &of_bert, { sizeof(qkv_special_tokens), 2, 3, 0, 4, 5, 3 } },
+                 { "roberta_mlm", &of_roberta, { sizeof(qkv_special_tokens), 0, 2, 1, 22, 4, 2 } },
+                 { "marian", &of_marian, { sizeof(qkv_special_tokens), 22, 0, 22, -1, 2, 0 } },
+                 { "gpt2", &of_gpt2, { sizeof(qkv_special_tokens), 22, 22, 22, -1, 1, 22 } },
+                 { "llama", &of_llama, { sizeof(qkv_special_tokens), 1, 2, 2, -1, 4, 2 } } };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         qkv_model *m = golden_with(rows[i].name, rows[i].v);
-        qkv_special_tokens f;
+        qkv_special_tokens f = { .size = sizeof f };
         assert_int_equal(qkv_model_special_tokens(m, &f), QKV_OK);
         if (memcmp(&f, &rows[i].wanted, sizeof f))
-            fail_msg("%s: %d %d %d %d %d %d", rows[i].name, f.start, f.end, f.pad, f.mask, f.first, f.source_end);
+            fail_msg("%s: %d %d %d %d %d %d", rows[i].name, f.start, f.end, f.pad, f.mask, f.first_ordinary, f.source_end);
         qkv_model_free(m);
     }
     const vocabulary bare_bert = { { "[UNK]", "[CLS]", "[SEP]" }, { 1, 2, 3 }, NULL, NULL, NULL, NULL };
     const vocabulary nothing = { { "[UNK]" }, { 1 }, NULL, NULL, NULL, NULL };
-    qkv_special_tokens f;
+    qkv_special_tokens f = { .size = sizeof f };
     qkv_model *m = golden_with("bert_mlm", &bare_bert); /* by spelling, where no frame says it */
     assert_int_equal(qkv_model_special_tokens(m, &f), QKV_OK);
     assert_true(f.start == 2 && f.end == 3 && f.mask == -1);
@@ -394,7 +394,7 @@ static void learning_reads_alike(void **state)
 {
     (void)state;
     qkv_model *m = golden_with("bert_classify", &of_bert);
-    qkv_special_tokens f;
+    qkv_special_tokens f = { .size = sizeof f };
     assert_int_equal(qkv_model_special_tokens(m, &f), QKV_OK);
     qkv_dataset *p = qkv_dataset_new();
     for (int i = 0; i < 4; i++)
@@ -1127,7 +1127,7 @@ static void too_many_marks(void **state)
             qkv_generated *g = NULL;
             qkv_filled *f = NULL;
             qkv_attention_capture *a = NULL;
-            qkv_special_tokens tokens;
+            qkv_special_tokens tokens = { .size = sizeof tokens };
             qkv_status status = i == 0   ? qkv_translate(m, as_strings(&text, NULL, 1), 1, NULL, &found)
                                 : i == 1 ? qkv_generate(m, (qkv_str){ text, 9 }, &(qkv_generate_opts){ .max_tokens = 1 }, &g)
                                          : qkv_fill_mask(m, (qkv_str){ text, 9 }, &(qkv_fill_opts){ .n_best = 1 }, &f);
@@ -1154,10 +1154,10 @@ static void ordinary_begins_after_the_marks(void **state)
     qkv_model_free(golden_with("roberta_mlm", &bare));
     set_key("config.json", "bos_token_id", "7");
     qkv_model *m = load();
-    qkv_special_tokens tokens;
+    qkv_special_tokens tokens = { .size = sizeof tokens };
     assert_int_equal(qkv_model_special_tokens(m, &tokens), QKV_OK);
     assert_int_equal(tokens.start, 7);
-    assert_int_equal(tokens.first, 8);
+    assert_int_equal(tokens.first_ordinary, 8);
     qkv_model_free(m);
 }
 
@@ -1220,7 +1220,7 @@ static void masks_words_of_bert(void **state)
 {
     (void)state;
     qkv_model *m = golden_with("bert_mlm", &of_bert);
-    qkv_special_tokens f;
+    qkv_special_tokens f = { .size = sizeof f };
     assert_int_equal(qkv_model_special_tokens(m, &f), QKV_OK);
     const qkv_loss o = qkv_loss_masked_lm(m, &QKV_OPTS(qkv_masked_lm_opts, .rate = 0.5f));
     qkv_dataset *p = qkv_dataset_new();

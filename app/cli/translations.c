@@ -33,7 +33,7 @@ static qkv_status print_translation_map(const shown *s)
 {
     const qkv_tokenizer *target = qkv_model_tokenizer(s->m, QKV_SIDE_TARGET);
     int64_t n = s->x->n_ids;
-    qkv_special_tokens frame;
+    qkv_special_tokens frame = { .size = sizeof frame };
     if (!s->columns) return QKV_OK;
     if (qkv_model_special_tokens(s->m, &frame)) return library_failed();
     int32_t *rows = malloc(sizeof *rows * (size_t)(n + 1));

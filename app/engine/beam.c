@@ -44,7 +44,7 @@ static void add_candidate(void *data, const qkv_search_candidate *c)
 /* The root is what the decoder starts with. */
 static qkv_status put_root(beam_tree *t, const qkv_model *m)
 {
-    qkv_special_tokens special;
+    qkv_special_tokens special = { .size = sizeof special };
     qkv_status status = qkv_model_special_tokens(m, &special);
     if (!status) put_node(t, -1, &(qkv_search_candidate){ .id = special.start, .step = 0 });
     return status;

@@ -65,7 +65,7 @@ static qkv_status forbid_special(const qkv_model *m, qkv__sampler *s)
 {
     const qkv_tokenizer *t = qkv_model_tokenizer(m, QKV_SIDE_TARGET);
     qkv_generation *said = NULL;
-    qkv_special_tokens special;
+    qkv_special_tokens special = { .size = sizeof special };
     qkv_status status = qkv_model_special_tokens(m, &special);
     if (!status) status = qkv_model_generation(m, &said);
     for (int32_t id = 0; id < s->vocabulary; id++)

@@ -234,16 +234,16 @@ QKV_API qkv_params *qkv_model_params(qkv_model *m);
  * and its files say what starts, ends and pads a text; where they do not, the spellings <s> </s> <pad> <mask> and [CLS] [SEP]
  * [PAD] [MASK] do. */
 typedef struct qkv_special_tokens {
-    int32_t start;      /* what a decoder behind an encoder starts with; what other texts begin with. -1: nothing */
-    int32_t end;        /* the last id of a text, and of a source; -1: nothing */
-    int32_t pad;        /* where nothing is said, the end, or 0: padding is never seen */
-    int32_t mask;       /* -1: none */
-    int32_t first;      /* the first id that is no special token: texts have ids from here on, for qkv_masked_lm_opts */
-    int32_t source_end; /* what the source of a translator ends with; of other models the end. -1: nothing */
-    void *reserved[4];
+    size_t size;
+    int32_t start;          /* what a decoder behind an encoder starts with; what other texts begin with. -1: nothing */
+    int32_t end;            /* the last id of a text, and of a source; -1: nothing */
+    int32_t pad;            /* where nothing is said, the end, or 0: padding is never seen */
+    int32_t mask;           /* -1: none */
+    int32_t first_ordinary; /* the first id of ordinary tokens, for qkv_masked_lm_opts */
+    int32_t source_end;     /* what the source of a translator ends with; of other models the end. -1: nothing */
 } qkv_special_tokens;
 
-/* For qkv_batch_opts and qkv_masking_opts. USAGE for a model without tokenizer, for an encoder without start or end, for a
+/* Fills *out, by the size that is set in it, for qkv_batch_opts and qkv_masked_lm_opts. USAGE for a model without tokenizer, for an encoder without start or end, for a
  * decoder behind one without start or end, and for a translator of ours without padding, or with an end that is not the same
  * id in the tokenizers of source and target. */
 QKV_API qkv_status qkv_model_special_tokens(const qkv_model *m, qkv_special_tokens *out);

@@ -101,7 +101,7 @@ QKV_API qkv_loss qkv_loss_language_model(void);
 typedef struct qkv_masked_lm_opts {
     size_t size;
     float rate;                        /* 0 means 0.15 */
-    const qkv_special_tokens *special; /* mask and first of it; NULL: the model's */
+    const qkv_special_tokens *special; /* mask and first_ordinary of it; NULL: the model's */
     int64_t vocab_size;                /* 0: that of the model's tokenizer */
 } qkv_masked_lm_opts;
 QKV_API qkv_loss qkv_loss_masked_lm(const qkv_model *m, const qkv_masked_lm_opts *opts);

@@ -20,7 +20,7 @@ typedef struct frame {
  * SentencePiece file. An encoder alone of ours is read as it is. */
 static qkv_status find_frame(const qkv_model *m, qkv_side side, frame *f)
 {
-    qkv_special_tokens ids;
+    qkv_special_tokens ids = { .size = sizeof ids };
     qkv__special_tokens all;
     const qkv_config *o = qkv__model_config(m);
     bool is_pair = o->encoder_layers && o->decoder_layers, is_published = qkv__info_is_published(qkv__model_get_info(m));

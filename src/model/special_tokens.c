@@ -1,6 +1,7 @@
 /* special_tokens.c: what stands around a model's texts: by spelling for ours, by its files for a published one. */
 #include "special_tokens.h"
 
+#include "../base/options.h"
 #include "../base/size.h"
 #include "../token/pipeline.h"
 #include "../token/tokenizer.h"
@@ -189,7 +190,7 @@ qkv_status qkv__special_tokens_of(const qkv_model *m, qkv__special_tokens *f)
     qkv_status status = QKV_OK;
     if (f->is_published) status = resolve_published(f);
     else resolve_ours(f);
-    f->ids.first = first_ordinary(f);
+    f->ids.first_ordinary = first_ordinary(f);
     f->ids.source_end = is_translator(f) ? last_of(&f->single.after) : f->ids.end;
     f->around = qkv__max(ids_around(&f->single), ids_around(&f->pair));
     f->max_tokens = qkv__max_positions(f->t);
@@ -280,7 +281,6 @@ qkv_status qkv_model_special_tokens(const qkv_model *m, qkv_special_tokens *out)
     bool generates = qkv__model_get_info(m)->can & QKV_CAN_GENERATE;
     qkv_status status = generates ? qkv__special_tokens_of(m, &f) : qkv__special_tokens_needed(m, &f);
     if (status) return status;
-    *out = f.ids;
-    if (out->pad < 0) out->pad = out->end < 0 ? 0 : out->end;
-    return QKV_OK;
+    if (f.ids.pad < 0) f.ids.pad = f.ids.end < 0 ? 0 : f.ids.end;
+    return QKV__WRITE_OPTIONS(out, source_end, &f.ids, "special tokens");
 }

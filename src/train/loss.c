@@ -110,7 +110,7 @@ static qkv_tensor *no_masking(const qkv_loss *l, const qkv_model *m, qkv_tape *t
 qkv_loss qkv_loss_masked_lm(const qkv_model *m, const qkv_masked_lm_opts *opts)
 {
     qkv_masked_lm_opts o;
-    qkv_special_tokens own;
+    qkv_special_tokens own = { .size = sizeof own };
     const qkv_tokenizer *t = qkv_model_tokenizer(m, QKV_SIDE_SOURCE);
     bool is_known = !QKV__READ_OPTIONS(&o, vocab_size, opts, "masking");
     if (is_known && !o.special && !qkv_model_special_tokens(m, &own)) o.special = &own;
@@ -120,7 +120,7 @@ qkv_loss qkv_loss_masked_lm(const qkv_model *m, const qkv_masked_lm_opts *opts)
     double rate = o.rate > 0 ? (double)o.rate : 0.15;
     return (qkv_loss){ .prepare = choose_masked,
                        .compute = masked_loss,
-                       .arg = { rate, o.special->mask, o.special->first, (double)o.vocab_size },
+                       .arg = { rate, o.special->mask, o.special->first_ordinary, (double)o.vocab_size },
                        .id = MASKED ^ (uint64_t)(rate * 1e6) << 32 };
 }
 
