@@ -197,8 +197,8 @@ static void handed_on(void **state)
 
 static void translate_with(const qkv_model *m, float alpha, qkv_translations **out)
 {
-    assert_int_equal(
-        qkv_translate(m, as_strings(texts, NULL, TEXTS), TEXTS, &(qkv_translate_opts){ .length_penalty = alpha }, out), QKV_OK);
+    const qkv_translate_opts o = { .length_penalty = alpha < 0 ? 0 : alpha, .no_length_penalty = alpha < 0 };
+    assert_int_equal(qkv_translate(m, as_strings(texts, NULL, TEXTS), TEXTS, &o, out), QKV_OK);
 }
 
 /* How many of them are the same, scores too. */

@@ -82,7 +82,8 @@ static qkv_status translate_lines(fitting *f, float alpha, int n_best)
     const qkv_translate_opts opts = { .size = sizeof opts,
                                       .beam_size = f->o.beam,
                                       .n_best = n_best,
-                                      .length_penalty = alpha,
+                                      .length_penalty = alpha < 0 ? 0 : alpha,
+                                      .no_length_penalty = alpha < 0,
                                       .split = QKV_SPLIT_AUTO, /* as "qkv translate" */
                                       .hooks = f->o.hooks };
     qkv_status status = qkv_translate(f->m, f->sources, f->n, &opts, &f->found);

@@ -21,7 +21,7 @@ typedef struct qkv_length_fit {
 } qkv_length_fit;
 
 /* Finds the length penalty with which m's translations of n sources have the highest BLEU against their references, texts that
- * end with a NUL. The lines are translated once, with what m has (see qkv_model_info.length_penalty) and all `beam` results
+ * end with a NUL. The lines are translated once, with what m has (see qkv_model_set_length_penalty()) and all `beam` results
  * kept; among these each of 0.2, 0.4 .. 2.0 chooses anew by the same formula. With the one of the highest BLEU the lines are
  * translated again: it is the result if its BLEU is truly higher than before; else one halfway back is tried, in tenths, and so
  * on. Where none is higher, for one line, and for a beam of 1, what m has stays. BLEU is that of the lines as the command

@@ -22,7 +22,7 @@ typedef enum qkv_split {
 } qkv_split;
 
 /* ---- translation: an encoder and a decoder ----
- * The search is that of <qkv/session.h>. Of a published model beam_size, length_penalty (its scores are by_length) and the largest
+ * The search is that of <qkv/session.h>. Of a published model beam_size, length_penalty (with length_norm) and the largest
  * max_length are what its files say, unless the options do; and so are its ends and what is never found. A source is at most
  * its context. Of a model of ours length_penalty is what was kept with it, see qkv_model_set_length_penalty(), or 0.6. */
 typedef struct qkv_translate_opts {

@@ -15,7 +15,8 @@ static qkv_status take_options(const qkv_model *m, const qkv_translate_opts *opt
     if (!qkv_model_tokenizer(m, QKV_SIDE_SOURCE)) return qkv__refuse_without_tokenizer(m, "summarize");
     const qkv__summary_params *said = &info->summary;
     if (!o->beam_size) o->beam_size = said->beam;
-    if (o->length_penalty == 0) o->length_penalty = said->length_penalty;
+    if (o->length_penalty == 0 && said->length_penalty < 0) o->no_length_penalty = 1;
+    else if (o->length_penalty == 0) o->length_penalty = said->length_penalty;
     if (!o->max_length && said->max_length > 1) o->max_length = said->max_length - 1;
     if (!o->min_length && said->min_length > 1) o->min_length = said->min_length - 1;
     if (!o->no_repeat_ngram) o->no_repeat_ngram = said->no_repeat;
