@@ -181,10 +181,10 @@ static void files_are_what_their_ending_says(void **state)
     assert_int_equal(qkv_attention_maps_write(in_folder("map.json"), &maps, NULL), QKV_OK);
     assert_int_equal(qkv_text_read(in_folder("map.json"), 0, &file), QKV_OK);
     assert_memory_equal(file.data, "{\"kind\": \"cross\"", 16);
-    assert_int_equal(qkv_attention_maps_write(in_folder("map.svg"), &maps, "a note of ours"), QKV_OK);
-    assert_int_equal(qkv_text_read(in_folder("map.svg"), 0, &file), QKV_OK);
     static const char *const pieces[] = { "query (attending)", "key (attended)", "difference of weights", "a note of ours" };
-    for (int i = 0; i < 4; i++) assert_non_null(strstr(file.data, pieces[i]));
+    assert_int_equal(qkv_attention_maps_write(in_folder("map.svg"), &maps, "a note of ours"), DRAWS ? QKV_OK : QKV_UNSUPPORTED);
+    if (DRAWS) assert_int_equal(qkv_text_read(in_folder("map.svg"), 0, &file), QKV_OK);
+    for (int i = 0; i < 4 && DRAWS; i++) assert_non_null(strstr(file.data, pieces[i]));
     assert_int_equal(qkv_attention_maps_write(in_folder("map.txt"), &maps, NULL), QKV_UNSUPPORTED);
     qkv_buffer_free(&file);
     remove_folder(state);
