@@ -35,8 +35,8 @@ int main(int argc, char **argv)
 {
     if (argc < 3) return fprintf(stderr, "usage: 06_classify TRAIN.tsv TEST.tsv [STEPS]\n"), 2;
     long steps = argc > 3 ? atol(argv[3]) : 600;
-    qkv_word_counts *words = qkv_word_counts_new_of(QKV_TOKEN_WORDS);
-    qkv_tokenizer *t = qkv_word_counts_add_file(words, argv[1], 0, NULL) ? NULL : qkv_tokenizer_train(words, NULL);
+    const qkv_tokenizer_opts words = { .kind = QKV_TOKEN_WORDS };
+    qkv_tokenizer *t = qkv_tokenizer_train_files((const char *const *)argv + 1, 1, &words);
     const qkv_config small = { .vocabulary = qkv_tokenizer_vocab_size(t),
                                .encoder_layers = 2,
                                .dim = 64,
@@ -63,6 +63,5 @@ int main(int argc, char **argv)
     qkv_trainer_free(trainer);
     qkv_model_free(w.model); /* and its tokenizer */
     qkv_dataset_free(w.pairs);
-    qkv_word_counts_free(words);
     return !ok;
 }

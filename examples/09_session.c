@@ -1,7 +1,6 @@
 /* 09_session.c: a session: a prompt read at once, two continuations that share it, tokens one by one. The model is a small one
  * with random weights: what it writes has no meaning, how it is asked is the same for every decoder. */
 #include <qkv/qkv.h>
-#include <qkv/unstable/util.h>
 
 #include <stdio.h>
 
@@ -44,8 +43,7 @@ int main(void)
     qkv_session *s = m ? qkv_session_new(m, NULL) : NULL;
     qkv_status status = s ? continue_twice(s, prompt) : qkv_error_status();
     if (status) fprintf(stderr, "%s\n", qkv_error());
-    else
-        printf("each row has %lld tokens, in %zu bytes of caches\n", (long long)qkv_session_length(s, 0), qkv_session_bytes(s));
+    else printf("each row has %lld tokens\n", (long long)qkv_session_length(s, 0));
     qkv_session_free(s);
     qkv_model_free(m);
     return status != QKV_OK;

@@ -1,7 +1,6 @@
 /* 11_train.c FOLDER TRAIN.tsv VALID.tsv STEPS: a translator from lines "source TAB target". The folder holds the best model by
  * validation loss. Stopped at any moment and called again, the training resumes bit for bit. */
 #include <qkv/qkv.h>
-#include <qkv/unstable/runs.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +12,6 @@ static qkv_status validate(void *valid, const qkv_model *m, qkv_train_score *out
 {
     qkv_status status = qkv_evaluate(m, valid, &(qkv_evaluate_opts){ .batches = &batches }, &out->loss);
     out->score = -out->loss; /* higher is better */
-    snprintf(out->summary, sizeof out->summary, "valid loss %.3f", out->loss);
     return status;
 }
 
@@ -21,41 +19,32 @@ static void report(void *data, const qkv_train_event *e)
 {
     (void)data;
     if (e->kind == QKV_EVENT_RESUME) printf("resumed after step %lld\n", (long long)e->state->step);
-    if (e->kind == QKV_EVENT_VALIDATION) printf("step %lld: %s\n", (long long)e->state->step, e->score->summary);
-    if (e->kind == QKV_EVENT_END) printf("ended after step %lld\n", (long long)e->state->step);
+    if (e->kind == QKV_EVENT_VALIDATION) printf("step %lld: valid loss %.3f\n", (long long)e->state->step, e->score->loss);
 }
 
 int main(int argc, char **argv)
 {
     if (argc < 5) return fprintf(stderr, "usage: 11_train FOLDER TRAIN.tsv VALID.tsv STEPS\n"), QKV_USAGE;
-    qkv_word_counts *words = qkv_word_counts_new();
-    qkv_status status = qkv_word_counts_add_corpus(words, words, argv[2], NULL, NULL, NULL);
-    qkv_tokenizer *t = status ? NULL : qkv_tokenizer_train(words, &(qkv_tokenizer_opts){ .vocabulary = 1100 });
-    qkv_config tiny = QKV_OPTS(qkv_config);
-    if (t) status = qkv_config_preset("tiny", qkv_tokenizer_vocab_size(t), &tiny);
-    qkv_model *m = t && !status ? qkv_model_new(&tiny, 1) : NULL;
+    const qkv_tokenizer_opts words = { .vocabulary = 1100 };
+    qkv_tokenizer *t = qkv_tokenizer_train_files((const char *const *)argv + 2, 1, &words);
+    qkv_config config = QKV_OPTS(qkv_config);
+    qkv_status status = t ? qkv_config_preset("tiny", qkv_tokenizer_vocab_size(t), &config) : qkv_error_status();
+    qkv_model *m = status ? NULL : qkv_model_new(&config, 1);
     qkv_dataset *train = qkv_dataset_new(), *valid = qkv_dataset_new();
-    if (!m) status = qkv_error_status();
-    if (!status) status = qkv_dataset_add_files(train, t, t, argv[2], NULL, NULL, NULL);
-    if (!status) status = qkv_dataset_add_files(valid, t, t, argv[3], NULL, NULL, NULL);
-    if (!status && !(status = qkv_model_set_tokenizers(m, t, NULL))) t = NULL; /* the model owns it */
-    const qkv_trainer_opts how = {
-        .optimizer = &(qkv_optimizer_opts){ .rule = QKV_OPTIMIZER_ADAM, .beta2 = 0.98f, .eps = 1e-9f },
-        .schedule = &(qkv_schedule){ .kind = QKV_SCHEDULE_INVERSE_SQRT, .lr = 1, .warmup = 200, .dim = tiny.dim },
-        .batches = &batches,
-        .label_smoothing = 0.1f,
-        .clip_norm = 1
-    };
-    qkv_train_opts run = {
-        .folder = argv[1], .trainer = &how, .steps = atol(argv[4]), .validate = validate, .on_event = report, .data = valid
-    };
-    run.resume = qkv_train_check(&run) != QKV_OK; /* the folder holds a training */
+    const qkv_schedule schedule = { .kind = QKV_SCHEDULE_INVERSE_SQRT, .lr = 1, .warmup = 200, .dim = config.dim };
+    const qkv_trainer_opts trainer = { .batches = &batches, .schedule = &schedule, .label_smoothing = 0.1f, .clip_norm = 1 };
+    const qkv_train_opts run = { .folder = argv[1],
+                                 .resume = 1,
+                                 .trainer = &trainer,
+                                 .steps = atol(argv[4]),
+                                 .validate = validate,
+                                 .on_event = report,
+                                 .data = valid };
+    if (!status && !(m && !qkv_model_set_tokenizers(m, t, NULL))) status = qkv_error_status(); /* the model owns t now */
+    if (!status) status = qkv_dataset_add_files(train, m, argv[2], NULL, NULL, NULL);
+    if (!status) status = qkv_dataset_add_files(valid, m, argv[3], NULL, NULL, NULL);
     if (!status) status = qkv_train(m, train, &run, NULL);
     if (status) fprintf(stderr, "%s\n", qkv_error());
-    qkv_dataset_free(train);
-    qkv_dataset_free(valid);
-    qkv_model_free(m);
-    qkv_tokenizer_free(t);
-    qkv_word_counts_free(words);
+    qkv_dataset_free(train), qkv_dataset_free(valid), qkv_model_free(m);
     return (int)status;
 }

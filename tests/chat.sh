@@ -1,7 +1,7 @@
 #!/bin/sh
-# chat.sh: qkv chat and qkv generate --chat, as a user types them. usage: chat.sh QKV MAKE_MODEL TYPE_AT
+# chat.sh: qkv chat and qkv generate --chat, as a user types them. usage: chat.sh QKV MAKE_MODEL TYPE_AT EXAMPLE
 . "$(dirname "$0")/cases.sh"
-qkv=$(realpath "$1") make_model=$(realpath "$2") type_at=$(realpath "$3")
+qkv=$(realpath "$1") make_model=$(realpath "$2") type_at=$(realpath "$3") example=$(realpath "$4")
 cd "$folder" || exit 1
 unset QKV_ISA QKV_THREADS OMP_NUM_THREADS
 
@@ -20,6 +20,7 @@ cat >simple.jinja <<'END'
 {% for m in messages %}<s>{{ m.role }}: {{ m.content }}</s>{% endfor %}{% if add_generation_prompt %}<s>assistant: {% endif %}
 END
 cp simple.jinja decoder/chat_template.jinja
+contains "examples/12_chat.c talks twice" "$(printf 'the cat\nthe dog\n' | "$example" decoder 2>&1 | grep -c 'tokens, .* read')" 2
 printf '{%% for m in messages %%}\n{{ m.content' >bad.jinja
 check "a damaged one" run 4 'line 2, column 13: a tag has no end' chat -m decoder --template bad.jinja
 echo '{% include "x" %}' >file.jinja

@@ -44,6 +44,11 @@ wanted="$(pkg-config --modversion qkv) 1"
 # shellcheck disable=SC2046
 check "a program builds with pkg-config" "$@" "$folder/use.c" $(pkg-config --cflags --libs qkv) -o "$folder/use"
 same "and runs" "$wanted" "$(LD_LIBRARY_PATH=$library_folder "$folder/use" 2>&1)"
+for sample in "$(dirname "$0")"/../examples/*.c; do
+    # shellcheck disable=SC2046
+    check "$(basename "$sample") builds as C11" "$@" -std=c11 -Wall -Wextra -Werror "$sample" $(pkg-config --cflags --libs qkv) \
+        -o "$folder/sample"
+done
 if command -v cmake >/dev/null; then
     mkdir "$folder/project"
     cp "$folder/use.c" "$folder/project"
@@ -71,12 +76,14 @@ else
     skipped "a CMake project: there is no cmake"
 fi
 if command -v c++ >/dev/null; then
-    sample=$(dirname "$0")/../examples/10_attention.cpp
+    sample=$(dirname "$0")/../examples/10_cpp.cpp
     [ "$sanitizers" = none ] || sanitized="-fsanitize=$sanitizers"
     # shellcheck disable=SC2046,SC2086
     check "the C++17 sample builds" c++ ${sanitized:-} -std=c++17 -Wall -Wextra -pedantic -Werror "$sample" $(pkg-config --cflags --libs qkv) \
         -o "$folder/sample"
-    same "and runs" "5.0000 0.0000|1.6512 6.6976|" "$(LD_LIBRARY_PATH=$library_folder "$folder/sample" 2>&1 | tr '\n' '|')"
+    printf 'I love you\tich liebe dich\nI see you\tich sehe dich\n' >"$folder/pairs.tsv"
+    same "and runs" "trained for 4 steps|translated 1 text|read 1 token|" \
+        "$(LD_LIBRARY_PATH=$library_folder "$folder/sample" "$folder/pairs.tsv" 2>&1 | tr '\n' '|')"
 else
     skipped "the C++17 sample: there is no c++"
 fi

@@ -9,12 +9,7 @@
 
 static qkv_tokenizer *learn(const char *path)
 {
-    qkv_word_counts *w = qkv_word_counts_new();
-    qkv_tokenizer *t = NULL;
-    if (w && !qkv_word_counts_add_file(w, path, 1, NULL))
-        t = qkv_tokenizer_train(w, &(qkv_tokenizer_opts){ .vocabulary = 330 });
-    qkv_word_counts_free(w);
-    return t;
+    return qkv_tokenizer_train_files(&path, 1, &(qkv_tokenizer_opts){ .vocabulary = 330 });
 }
 
 /* Larger weights than usual, so that the model has opinions. */

@@ -16,11 +16,10 @@ static inline qkv_tokenizer *learn_tokens(void)
         "the cat sat on the mat", "I love you", "you love the cat",    "我爱你",
         "猫坐在垫子上",           "你爱猫",     "the dog and the cat", "the mat and the dog"
     };
-    qkv_word_counts *w = qkv_word_counts_new();
+    qkv_word_counts *w = qkv_word_counts_new(QKV_TOKEN_BPE);
     qkv_tokenizer *t = NULL;
     qkv_status status = w ? QKV_OK : qkv_error_status();
-    for (size_t i = 0; i < sizeof corpus / sizeof *corpus && !status; i++)
-        status = qkv_word_counts_add(w, corpus[i], strlen(corpus[i]));
+    for (size_t i = 0; i < sizeof corpus / sizeof *corpus && !status; i++) status = qkv_word_counts_add(w, qkv_cstr(corpus[i]));
     if (!status) t = qkv_tokenizer_train(w, &(qkv_tokenizer_opts){ .vocabulary = 330, .min_count = 1 });
     qkv_word_counts_free(w);
     return t;

@@ -41,11 +41,10 @@ static const shape decoder = { 0, LAYERS, QKV_TOKEN_BPE, QKV_POSITION_SINUSOID, 
 
 static qkv_tokenizer *learn(qkv_token_kind kind)
 {
-    qkv_word_counts *w = qkv_word_counts_new_of(kind);
+    qkv_word_counts *w = qkv_word_counts_new(kind);
     qkv_tokenizer *t = NULL;
     qkv_status status = w ? QKV_OK : qkv_error_status();
-    for (size_t i = 0; i < sizeof corpus / sizeof *corpus && !status; i++)
-        status = qkv_word_counts_add(w, corpus[i], strlen(corpus[i]));
+    for (size_t i = 0; i < sizeof corpus / sizeof *corpus && !status; i++) status = qkv_word_counts_add(w, qkv_cstr(corpus[i]));
     if (!status)
         t = qkv_tokenizer_train(w, &(qkv_tokenizer_opts){ .vocabulary = 290, .min_count = kind == QKV_TOKEN_BPE ? 2 : 1 });
     qkv_word_counts_free(w);
@@ -667,7 +666,7 @@ static void tokenizers_without_marks(void **state)
     static const char *const specials[] = { "<pad>", "<s>", "</s>" };
     for (int k = 0; k < 9; k++) { /* neither of the two, one, the other */
         const char *has[] = { specials[0], specials[k / 3] };
-        qkv_word_counts *w = qkv_word_counts_new();
+        qkv_word_counts *w = qkv_word_counts_new(QKV_TOKEN_BPE);
         qkv_tokenizer *t = qkv_tokenizer_train(w, &(qkv_tokenizer_opts){ .specials = has, .n_specials = 1 + (k >= 3) });
         qkv_model *m = make_model_with(k % 3 == 0 ? decoder : k % 3 == 1 ? encoder : pair, t);
         if (k % 3) refused(m, "xyz", NULL, NULL, QKV_USAGE, k / 3 == 1 ? "no token </s>" : "no token <s>");

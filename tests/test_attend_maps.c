@@ -28,9 +28,10 @@ static qkv_buffer text;
 
 static qkv_model *make_model(uint64_t seed)
 {
-    qkv_word_counts *w = qkv_word_counts_new_of(QKV_TOKEN_WORDS);
+    qkv_word_counts *w = qkv_word_counts_new(QKV_TOKEN_WORDS);
     qkv_tokenizer *t = NULL;
-    if (w && !qkv_word_counts_add(w, "a, \"b\" c", 8)) t = qkv_tokenizer_train(w, &(qkv_tokenizer_opts){ .min_count = 1 });
+    if (w && !qkv_word_counts_add(w, (qkv_str){ "a, \"b\" c", 8 }))
+        t = qkv_tokenizer_train(w, &(qkv_tokenizer_opts){ .min_count = 1 });
     qkv_word_counts_free(w);
     if (!t) return NULL;
     const qkv_config o = { .vocabulary = qkv_tokenizer_vocab_size(t),
@@ -256,7 +257,7 @@ static void ranks_are_tables(void **state)
 static void ids_that_make_a_character_are_one(void **state)
 {
     (void)state;
-    qkv_word_counts *w = qkv_word_counts_new();
+    qkv_word_counts *w = qkv_word_counts_new(QKV_TOKEN_BPE);
     qkv_tokenizer *t = qkv_tokenizer_train(w, NULL);
     qkv_encoding *ids = NULL;
     qkv_axis *names = NULL;

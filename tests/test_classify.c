@@ -265,9 +265,9 @@ enum { START = 1, END, UNKNOWN, FIRST_WORD };
 
 static qkv_tokenizer *word_tokenizer(void)
 {
-    qkv_word_counts *w = qkv_word_counts_new_of(QKV_TOKEN_WORDS);
+    qkv_word_counts *w = qkv_word_counts_new(QKV_TOKEN_WORDS);
     qkv_tokenizer *t = NULL;
-    if (w && !qkv_word_counts_add(w, vocabulary_text, strlen(vocabulary_text)))
+    if (w && !qkv_word_counts_add(w, qkv_cstr(vocabulary_text)))
         t = qkv_tokenizer_train(w, &(qkv_tokenizer_opts){ .vocabulary = 100, .min_count = 1 });
     qkv_word_counts_free(w);
     return t;

@@ -1,4 +1,7 @@
 /* test_corpus.c: pairs of lines in files, and ids that lie in a file. */
+#include "data/corpus.h"
+#include "token/word_counts.h"
+
 #include <qkv/data.h>
 
 #include <setjmp.h>
@@ -31,7 +34,7 @@ static int make_folder(void **state)
     if (!mkdtemp(folder) || setenv("TMPDIR", folder, 1)) return -1;
     snprintf(first_path, sizeof first_path, "%s/first", folder);
     snprintf(second_path, sizeof second_path, "%s/second", folder);
-    qkv_word_counts *w = qkv_word_counts_new();
+    qkv_word_counts *w = qkv_word_counts_new(QKV_TOKEN_BPE);
     bytes_only = qkv_tokenizer_train(w, &(qkv_tokenizer_opts){ .vocabulary = 260 });
     qkv_word_counts_free(w);
     return bytes_only ? 0 : -1;
@@ -170,15 +173,15 @@ static void check_row(const row *r, void (*write)(const char *, const char *, si
     qkv_buffer text;
     write(first_path, r->source, strlen(r->source));
     if (r->target) write(second_path, r->target, strlen(r->target));
-    if (qkv_dataset_add_files(p, bytes_only, bytes_only, first_path, second(r->target), &r->o, &read))
+    if (qkv__dataset_add_corpus(p, bytes_only, bytes_only, first_path, second(r->target), &r->o, &read))
         fail_msg("%s: %s", r->name, qkv_error());
     read_back(p, &text);
     if (text.length != strlen(r->pairs) || memcmp(text.data, r->pairs, text.length))
         fail_msg("%s: \"%.*s\", expected \"%s\"", r->name, (int)text.length, text.data, r->pairs);
     if (memcmp(&read, &r->read, sizeof read)) fail_msg("%s: %lld lines, ..", r->name, (long long)read.lines);
-    qkv_word_counts *w = qkv_word_counts_new();
-    assert_int_equal(qkv_word_counts_add_corpus(w, w, first_path, second(r->target), &r->o, &of_words), QKV_OK);
-    assert_true(qkv_word_counts_distinct(w) > 0);
+    qkv_word_counts *w = qkv_word_counts_new(QKV_TOKEN_BPE);
+    assert_int_equal(qkv__word_counts_add_corpus(w, w, first_path, second(r->target), &r->o, &of_words), QKV_OK);
+    assert_true(qkv__word_counts_size(w) > 0);
     of_words.pairs -= r->read.too_long; /* words have no tokens */
     of_words.too_long = r->read.too_long;
     of_words.first_too_long = r->read.first_too_long;
@@ -200,14 +203,14 @@ static void what_a_corpus_gives(void **state)
 static void words_of_each_side(void **state)
 {
     (void)state;
-    qkv_word_counts *sources = qkv_word_counts_new(), *targets = qkv_word_counts_new();
+    qkv_word_counts *sources = qkv_word_counts_new(QKV_TOKEN_BPE), *targets = qkv_word_counts_new(QKV_TOKEN_BPE);
     write_bytes(first_path, PLACED("a b\nc\nd e f\n"));
     write_bytes(second_path, PLACED("A\n\nA\n"));
-    assert_int_equal(qkv_word_counts_add_corpus(sources, targets, first_path, second_path, NULL, NULL), QKV_OK);
-    assert_int_equal(qkv_word_counts_distinct(sources), 5); /* "a", " b", "d", " e", " f" */
-    assert_int_equal(qkv_word_counts_distinct(targets), 1);
-    assert_int_equal(qkv_word_counts_add(targets, "A", 1), QKV_OK);
-    assert_int_equal(qkv_word_counts_distinct(targets), 1);
+    assert_int_equal(qkv__word_counts_add_corpus(sources, targets, first_path, second_path, NULL, NULL), QKV_OK);
+    assert_int_equal(qkv__word_counts_size(sources), 5); /* "a", " b", "d", " e", " f" */
+    assert_int_equal(qkv__word_counts_size(targets), 1);
+    assert_int_equal(qkv_word_counts_add(targets, (qkv_str){ "A", 1 }), QKV_OK);
+    assert_int_equal(qkv__word_counts_size(targets), 1);
     qkv_word_counts_free(sources);
     qkv_word_counts_free(targets);
 }
@@ -249,9 +252,9 @@ static void lines_that_are_held_back(void **state)
     o.held = 1;
     assert_int_equal(qkv_read_pairs(first_path, NULL, &o, put_pair, strcpy(text, "")), QKV_OK);
     assert_string_equal(text, "b|B\nd|D\n");
-    qkv_word_counts *words = qkv_word_counts_new();
-    assert_int_equal(qkv_word_counts_add_corpus(words, words, first_path, NULL, &o, NULL), QKV_OK);
-    assert_int_equal(qkv_word_counts_distinct(words), 4);
+    qkv_word_counts *words = qkv_word_counts_new(QKV_TOKEN_BPE);
+    assert_int_equal(qkv__word_counts_add_corpus(words, words, first_path, NULL, &o, NULL), QKV_OK);
+    assert_int_equal(qkv__word_counts_size(words), 4);
     qkv_word_counts_free(words);
     o.held_every = -1;
     assert_int_equal(qkv_read_pairs(first_path, NULL, &o, put_pair, text), QKV_USAGE);
@@ -262,7 +265,7 @@ static void nul_bytes(void **state)
     (void)state;
     qkv_dataset *p = qkv_dataset_new();
     write_bytes(first_path, PLACED("a\tA\na\0b\tA\n"));
-    assert_int_equal(qkv_dataset_add_files(p, bytes_only, bytes_only, first_path, NULL, NULL, NULL), QKV_FORMAT);
+    assert_int_equal(qkv__dataset_add_corpus(p, bytes_only, bytes_only, first_path, NULL, NULL, NULL), QKV_FORMAT);
     assert_non_null(strstr(qkv_error(), "first: line 2: byte 2 is NUL: not a text file"));
     qkv_dataset_free(p);
 }
@@ -276,7 +279,7 @@ static void utf_16(void **state)
     write_bytes(first_path, PLACED("\xFF\xFE"
                                    "a\0\n\0\x3D\xD8\x00\xDE\n\0"));
     write_bytes(second_path, PLACED("\xFE\xFF\0A\0\r\0\n\0\xE9\x4F\x60"));
-    assert_int_equal(qkv_dataset_add_files(p, bytes_only, bytes_only, first_path, second_path, NULL, NULL), QKV_OK);
+    assert_int_equal(qkv__dataset_add_corpus(p, bytes_only, bytes_only, first_path, second_path, NULL, NULL), QKV_OK);
     read_back(p, &text);
     assert_int_equal(text.length, 15);
     assert_memory_equal(text.data, "a|A\n\xF0\x9F\x98\x80|\xC3\xA9\xE4\xBD\xA0\n", 15);
@@ -294,7 +297,7 @@ static void a_megabyte_line(void **state)
     memset(line, 'x', LENGTH);
     memcpy(line + LENGTH, "\ty\n", 3);
     write_gzip(first_path, line, LENGTH + 3);
-    assert_int_equal(qkv_dataset_add_files(p, bytes_only, bytes_only, first_path, NULL, NULL, NULL), QKV_OK);
+    assert_int_equal(qkv__dataset_add_corpus(p, bytes_only, bytes_only, first_path, NULL, NULL, NULL), QKV_OK);
     assert_non_null(e = qkv_loader_new(p, &in_order, 0));
     assert_int_equal(qkv_loader_batch(e, 0, &b), QKV_OK);
     assert_int_equal(b.source_length, LENGTH + 1);
@@ -313,7 +316,7 @@ typedef struct bad_row {
     const char *words;
     qkv_corpus_opts o;
     qkv_status status;
-    bool words_too; /* qkv_word_counts_add_corpus() refuses it as well */
+    bool words_too; /* qkv__word_counts_add_corpus() refuses it as well */
 } bad_row;
 
 static const bad_row bad_rows[] = {
@@ -355,11 +358,11 @@ static void what_it_refuses(void **state)
     (void)state;
     for (const bad_row *r = bad_rows; r < bad_rows + sizeof bad_rows / sizeof *bad_rows; r++) {
         qkv_dataset *p = qkv_dataset_new();
-        qkv_word_counts *w = qkv_word_counts_new();
+        qkv_word_counts *w = qkv_word_counts_new(QKV_TOKEN_BPE);
         write_bytes(first_path, r->source, strlen(r->source));
         if (r->target) write_bytes(second_path, r->target, strlen(r->target));
-        refused(r, qkv_dataset_add_files(p, bytes_only, bytes_only, first_path, second(r->target), &r->o, NULL));
-        qkv_status status = qkv_word_counts_add_corpus(w, w, first_path, second(r->target), &r->o, NULL);
+        refused(r, qkv__dataset_add_corpus(p, bytes_only, bytes_only, first_path, second(r->target), &r->o, NULL));
+        qkv_status status = qkv__word_counts_add_corpus(w, w, first_path, second(r->target), &r->o, NULL);
         if (r->words_too) refused(r, status);
         else assert_int_equal(status, QKV_OK);
         qkv_word_counts_free(w);
@@ -371,21 +374,21 @@ static void what_is_not_there(void **state)
 {
     (void)state;
     qkv_dataset *p = qkv_dataset_new();
-    qkv_word_counts *w = qkv_word_counts_new();
+    qkv_word_counts *w = qkv_word_counts_new(QKV_TOKEN_BPE);
     qkv_corpus_read read = { .lines = 99 };
     write_bytes(first_path, PLACED("a\n"));
-    assert_int_equal(qkv_dataset_add_files(p, bytes_only, bytes_only, first_path, second_path, NULL, &read), QKV_IO);
+    assert_int_equal(qkv__dataset_add_corpus(p, bytes_only, bytes_only, first_path, second_path, NULL, &read), QKV_IO);
     assert_non_null(strstr(qkv_error(), "second: cannot open"));
     assert_int_equal(read.lines, 0);
-    assert_int_equal(qkv_dataset_add_files(p, bytes_only, bytes_only, folder, NULL, NULL, NULL), QKV_IO);
+    assert_int_equal(qkv__dataset_add_corpus(p, bytes_only, bytes_only, folder, NULL, NULL, NULL), QKV_IO);
     assert_non_null(strstr(qkv_error(), "cannot read"));
-    assert_int_equal(qkv_dataset_add_files(NULL, bytes_only, bytes_only, first_path, NULL, NULL, NULL), QKV_USAGE);
-    assert_int_equal(qkv_dataset_add_files(p, NULL, bytes_only, first_path, NULL, NULL, NULL), QKV_USAGE);
-    assert_int_equal(qkv_dataset_add_files(p, bytes_only, NULL, first_path, NULL, NULL, NULL), QKV_USAGE);
-    assert_int_equal(qkv_dataset_add_files(p, bytes_only, bytes_only, NULL, first_path, NULL, NULL), QKV_USAGE);
-    assert_int_equal(qkv_word_counts_add_corpus(NULL, w, first_path, NULL, NULL, NULL), QKV_USAGE);
-    assert_int_equal(qkv_word_counts_add_corpus(w, NULL, first_path, NULL, NULL, NULL), QKV_USAGE);
-    assert_int_equal(qkv_word_counts_add_corpus(w, w, NULL, NULL, NULL, NULL), QKV_USAGE);
+    assert_int_equal(qkv__dataset_add_corpus(NULL, bytes_only, bytes_only, first_path, NULL, NULL, NULL), QKV_USAGE);
+    assert_int_equal(qkv__dataset_add_corpus(p, NULL, bytes_only, first_path, NULL, NULL, NULL), QKV_USAGE);
+    assert_int_equal(qkv__dataset_add_corpus(p, bytes_only, NULL, first_path, NULL, NULL, NULL), QKV_USAGE);
+    assert_int_equal(qkv__dataset_add_corpus(p, bytes_only, bytes_only, NULL, first_path, NULL, NULL), QKV_USAGE);
+    assert_int_equal(qkv__word_counts_add_corpus(NULL, w, first_path, NULL, NULL, NULL), QKV_USAGE);
+    assert_int_equal(qkv__word_counts_add_corpus(w, NULL, first_path, NULL, NULL, NULL), QKV_USAGE);
+    assert_int_equal(qkv__word_counts_add_corpus(w, w, NULL, NULL, NULL, NULL), QKV_USAGE);
     qkv_word_counts_free(w);
     qkv_dataset_free(p);
 }
@@ -519,11 +522,11 @@ static void temporary_files(void **state)
 
 static qkv_status use_corpus(void)
 {
-    qkv_word_counts *w = qkv_word_counts_new();
+    qkv_word_counts *w = qkv_word_counts_new(QKV_TOKEN_BPE);
     qkv_dataset *p = qkv__dataset_new_with_limit(64);
     qkv_status status = w && p ? QKV_OK : qkv_error_status();
-    if (!status) status = qkv_word_counts_add_corpus(w, w, first_path, second_path, NULL, NULL);
-    if (!status) status = qkv_dataset_add_files(p, bytes_only, bytes_only, first_path, second_path, NULL, NULL);
+    if (!status) status = qkv__word_counts_add_corpus(w, w, first_path, second_path, NULL, NULL);
+    if (!status) status = qkv__dataset_add_corpus(p, bytes_only, bytes_only, first_path, second_path, NULL, NULL);
     qkv_dataset_free(p);
     qkv_word_counts_free(w);
     return status;

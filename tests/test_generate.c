@@ -26,11 +26,10 @@ enum { START = 1, END = 2, SPECIALS = 4, LONGEST = 24, ROOM = 200 };
 
 static qkv_tokenizer *learn(qkv_token_kind kind)
 {
-    qkv_word_counts *w = qkv_word_counts_new_of(kind);
+    qkv_word_counts *w = qkv_word_counts_new(kind);
     qkv_tokenizer *t = NULL;
     qkv_status status = w ? QKV_OK : qkv_error_status();
-    for (size_t i = 0; i < sizeof corpus / sizeof *corpus && !status; i++)
-        status = qkv_word_counts_add(w, corpus[i], strlen(corpus[i]));
+    for (size_t i = 0; i < sizeof corpus / sizeof *corpus && !status; i++) status = qkv_word_counts_add(w, qkv_cstr(corpus[i]));
     if (!status) t = qkv_tokenizer_train(w, &(qkv_tokenizer_opts){ .vocabulary = 300, .min_count = 1 });
     qkv_word_counts_free(w);
     return t;

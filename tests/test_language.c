@@ -34,9 +34,9 @@ static qkv_tokenizer *word_tokenizer(void)
 {
     static const char text[] = "w0 w1 w2 w3 w4 w5 w6 w7 w8 w9 w10 w11 w12 w13 w14 w15 w16 w17 w18 w19";
     static const char *const specials[] = { "<pad>", "<s>", "</s>", "<unk>", "<mask>" };
-    qkv_word_counts *w = qkv_word_counts_new_of(QKV_TOKEN_WORDS);
+    qkv_word_counts *w = qkv_word_counts_new(QKV_TOKEN_WORDS);
     qkv_tokenizer *t = NULL;
-    if (w && !qkv_word_counts_add(w, text, strlen(text)))
+    if (w && !qkv_word_counts_add(w, qkv_cstr(text)))
         t = qkv_tokenizer_train(
             w, &(qkv_tokenizer_opts){ .vocabulary = 100, .min_count = 1, .specials = specials, .n_specials = 5 });
     qkv_word_counts_free(w);

@@ -26,10 +26,10 @@ static const char *texts[TEXTS];
 
 static qkv_tokenizer *learn(void)
 {
-    qkv_word_counts *w = qkv_word_counts_new();
+    qkv_word_counts *w = qkv_word_counts_new(QKV_TOKEN_BPE);
     qkv_tokenizer *t = NULL;
     qkv_status status = w ? QKV_OK : qkv_error_status();
-    for (int i = 0; i < 8 && !status; i++) status = qkv_word_counts_add(w, words[i], strlen(words[i]));
+    for (int i = 0; i < 8 && !status; i++) status = qkv_word_counts_add(w, qkv_cstr(words[i]));
     if (!status) t = qkv_tokenizer_train(w, &(qkv_tokenizer_opts){ .vocabulary = 290 });
     qkv_word_counts_free(w);
     return t;

@@ -1,6 +1,8 @@
 /* test_null.c: NULL in every pointer argument of every public function, one at a time and with what is right in the others: an
  * error, or nothing at all, never a crash; and options of a size that none has, which no function takes. The calls are read off
  * the headers by null_calls.awk. */
+#include "data/corpus.h"
+
 #include <qkv/qkv.h>
 #include <qkv/unstable/runs.h>
 #include <qkv/unstable/shortlist.h>
@@ -209,7 +211,7 @@ static qkv_status each_labelled(void *data, const qkv_labelled *x) { return (voi
 #define V_qkv_model_comparison_P ZERO(qkv_model_comparison)
 #define V_const_qkv_model_comparison_P ZERO(qkv_model_comparison)
 #define V_const_qkv_encoding_P ZERO(qkv_encoding)
-#define V_qkv_lines_read_P ZERO(qkv_lines_read)
+#define V_qkv_lines_read_P ZERO(qkv__lines_read)
 #define V_qkv_train_state_P ZERO(qkv_train_state)
 #define V_qkv_matrix_P_P EMPTY(qkv_matrix)
 #define V_qkv_span_P ZERO(qkv_span)
@@ -330,8 +332,8 @@ static int make_one_of_each(void **state)
     it.norm = qkv_norm_new(it.params, "norm", 1, QKV_NORM_LAYER);
     it.mha = qkv_mha_new(it.params, "mha", &(qkv_mha_opts){ .dim = 4, .heads = 1 });
     it.ffn = qkv_ffn_new(it.params, "ffn", &(qkv_ffn_opts){ .dim = 4, .d_ff = 4 });
-    it.words = qkv_word_counts_new();
-    qkv_word_counts_add(it.words, "a b b a", 7);
+    it.words = qkv_word_counts_new(QKV_TOKEN_BPE);
+    qkv_word_counts_add(it.words, (qkv_str){ "a b b a", 7 });
     it.tokenizer = qkv_tokenizer_train(it.words, NULL);
     it.of_model = qkv_tokenizer_train(it.words, NULL);
     it.model = qkv_model_new(&shape, 1);

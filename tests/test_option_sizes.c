@@ -50,8 +50,8 @@ static void older_programs(void **state)
     curve.size = sizeof curve;
     assert_int_equal(qkv_picture_curves("no/such.folder", &line, 1, &curve), QKV_USAGE);
 
-    qkv_word_counts *w = qkv_word_counts_new();
-    assert_int_equal(qkv_word_counts_add(w, "a b a b", 7), QKV_OK);
+    qkv_word_counts *w = qkv_word_counts_new(QKV_TOKEN_BPE);
+    assert_int_equal(qkv_word_counts_add(w, (qkv_str){ "a b a b", 7 }), QKV_OK);
     qkv_tokenizer_opts bpe = {
         .size = offsetof(qkv_tokenizer_opts, min_count), .vocabulary = 300, .min_count = -1, .n_specials = 7
     };

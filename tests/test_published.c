@@ -629,8 +629,8 @@ static qkv_model *model_of_ours(void)
 {
     static const char *const specials[] = { "<pad>", "<s>", "</s>", "<unk>", "<mask>" };
     const qkv_config o = { .vocabulary = VOCABULARY, .encoder_layers = 1, .dim = 16, .heads = 2, .d_ff = 16 };
-    qkv_word_counts *w = qkv_word_counts_new_of(QKV_TOKEN_WORDS);
-    assert_int_equal(qkv_word_counts_add(w, "a good film is it", 17), QKV_OK);
+    qkv_word_counts *w = qkv_word_counts_new(QKV_TOKEN_WORDS);
+    assert_int_equal(qkv_word_counts_add(w, (qkv_str){ "a good film is it", 17 }), QKV_OK);
     const qkv_tokenizer_opts opts = { .vocabulary = VOCABULARY, .min_count = 1, .specials = specials, .n_specials = 5 };
     qkv_tokenizer *t = qkv_tokenizer_train(w, &opts);
     qkv_model *m = qkv_model_new(&o, 4);
@@ -736,7 +736,7 @@ static void prompts_of_byte_pairs_begin_with_nothing(void **state)
                            .positions = QKV_POSITION_LEARNED,
                            .max_positions = 16,
                            .unscaled = 1 };
-    qkv_word_counts *w = qkv_word_counts_new();
+    qkv_word_counts *w = qkv_word_counts_new(QKV_TOKEN_BPE);
     qkv_tokenizer *t = qkv_tokenizer_train(w,
                                            &(qkv_tokenizer_opts){ .vocabulary = 257, .specials = specials, .n_specials = 1 });
     qkv_model *made = qkv_model_new(&o, 5);

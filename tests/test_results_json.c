@@ -19,9 +19,10 @@
 
 static qkv_model *make_model(void)
 {
-    qkv_word_counts *w = qkv_word_counts_new_of(QKV_TOKEN_WORDS);
+    qkv_word_counts *w = qkv_word_counts_new(QKV_TOKEN_WORDS);
     qkv_tokenizer *t = NULL;
-    if (w && !qkv_word_counts_add(w, "a \"b\" c", 7)) t = qkv_tokenizer_train(w, &(qkv_tokenizer_opts){ .min_count = 1 });
+    if (w && !qkv_word_counts_add(w, (qkv_str){ "a \"b\" c", 7 }))
+        t = qkv_tokenizer_train(w, &(qkv_tokenizer_opts){ .min_count = 1 });
     qkv_word_counts_free(w);
     if (!t) return NULL;
     const qkv_config o = {

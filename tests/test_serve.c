@@ -113,8 +113,8 @@ static void it_says_what_it_is(void **state)
 /* What a server says whose model has a tokenizer made of one line, and writes texts or reads them. */
 static const qkv__json_value *info_after(qkv_token_kind kind, const char *line, const char *language, bool writes)
 {
-    qkv_word_counts *w = qkv_word_counts_new_of(kind);
-    assert_int_equal(qkv_word_counts_add(w, line, strlen(line)), QKV_OK);
+    qkv_word_counts *w = qkv_word_counts_new(kind);
+    assert_int_equal(qkv_word_counts_add(w, qkv_cstr(line)), QKV_OK);
     qkv_tokenizer *t = qkv_tokenizer_train(w, &(qkv_tokenizer_opts){ .vocabulary = 400, .min_count = 1 });
     qkv_config o = { .vocabulary = qkv_tokenizer_vocab_size(t), .dim = 8, .heads = 1, .d_ff = 8 };
     *(writes ? &o.decoder_layers : &o.encoder_layers) = 1;

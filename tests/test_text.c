@@ -1,4 +1,7 @@
 /* test_text.c: UTF-8, the tokenizer against Hugging Face's, its files and its training; no text, file or machine is trusted. */
+#include "data/corpus.h"
+#include "token/word_counts.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -539,10 +542,10 @@ static void nothing_is_refused(void **state)
     assert_int_equal(qkv_tokenizer_save(NULL, path), QKV_USAGE);
     assert_null(qkv_tokenizer_load(NULL));
     assert_null(qkv_tokenizer_train(NULL, NULL));
-    assert_int_equal(qkv_word_counts_add(NULL, "a", 1), QKV_USAGE);
-    assert_int_equal(qkv_word_counts_add_file(NULL, path, 0, NULL), QKV_USAGE);
+    assert_int_equal(qkv_word_counts_add(NULL, (qkv_str){ "a", 1 }), QKV_USAGE);
+    assert_int_equal(qkv__word_counts_add_file(NULL, path, 0, NULL), QKV_USAGE);
     assert_int_equal(qkv_tokenizer_vocab_size(NULL), 0);
-    assert_int_equal(qkv_word_counts_distinct(NULL), 0);
+    assert_int_equal(qkv__word_counts_size(NULL), 0);
     qkv_tokenizer_free(NULL);
     qkv_word_counts_free(NULL);
     qkv_free(NULL);
@@ -601,16 +604,16 @@ static void training_is_deterministic(void **state)
     size_t size;
     char *text = get_file(GOLDEN("text.txt"), &size);
     for (int way = 0; way < 4; way++) {
-        qkv_word_counts *w = qkv_word_counts_new();
-        qkv_lines_read read = { 0 };
+        qkv_word_counts *w = qkv_word_counts_new(QKV_TOKEN_BPE);
+        qkv__lines_read read = { 0 };
         if (way == 0) {
-            assert_int_equal(qkv_word_counts_add_file(w, GOLDEN("text.txt"), 1, &read), QKV_OK);
+            assert_int_equal(qkv__word_counts_add_file(w, GOLDEN("text.txt"), 1, &read), QKV_OK);
             assert_int_equal(read.lines, 27);
             assert_int_equal(read.repaired, 0);
         } else if (way == 1) { /* from the last line to the first */
             for (char *end = text + size - 1, *start; end > text; end = start - 1) {
                 for (start = end; start > text && start[-1] != '\n';) start--;
-                assert_int_equal(qkv_word_counts_add(w, start, (size_t)(end - start)), QKV_OK);
+                assert_int_equal(qkv_word_counts_add(w, (qkv_str){ start, (size_t)(end - start) }), QKV_OK);
                 if (start == text) break;
             }
         } else { /* one gzip file, or two joined in the middle of a character */
@@ -622,7 +625,7 @@ static void training_is_deterministic(void **state)
                 assert_int_equal(gzwrite(f, text + at, piece), piece);
                 assert_int_equal(gzclose(f), Z_OK);
             }
-            assert_int_equal(qkv_word_counts_add_file(w, path, 1, &read), QKV_OK);
+            assert_int_equal(qkv__word_counts_add_file(w, path, 1, &read), QKV_OK);
             assert_int_equal(read.lines, 27);
         }
         qkv_tokenizer *t = qkv_tokenizer_train(w, &golden_opts);
@@ -691,7 +694,7 @@ static void training_by_the_definition(void **state)
     (void)state;
     for (int round = 0; round < 30; round++) {
         slow_learner s = { .n_words = 40 };
-        qkv_word_counts *w = qkv_word_counts_new();
+        qkv_word_counts *w = qkv_word_counts_new(QKV_TOKEN_BPE);
         qkv_tokenizer *none = qkv_tokenizer_train(w, &(qkv_tokenizer_opts){ .vocabulary = 256, .n_specials = -1 });
         for (s.n = 0; s.n < 256; s.n++) strcpy(s.spelling[s.n], qkv_tokenizer_token(none, s.n));
         for (int i = 0; i < s.n_words; i++) {
@@ -700,7 +703,8 @@ static void training_by_the_definition(void **state)
             s.counts[i] = 1 + (int)random_below(4);
             for (int k = 0; k < s.lengths[i]; k++) word[k] = (char)('a' + random_below(round % 2 ? 2 : 4));
             for (int k = 0; k < s.lengths[i]; k++) s.words[i][k] = none->byte_ids[(unsigned char)word[k]];
-            for (int k = 0; k < s.counts[i]; k++) assert_int_equal(qkv_word_counts_add(w, word, (size_t)s.lengths[i]), QKV_OK);
+            for (int k = 0; k < s.counts[i]; k++)
+                assert_int_equal(qkv_word_counts_add(w, (qkv_str){ word, (size_t)s.lengths[i] }), QKV_OK);
         }
         while (s.n < 500 && learn_one(&s)) {}
         qkv_tokenizer *t = qkv_tokenizer_train(w, &(qkv_tokenizer_opts){ .vocabulary = 500, .n_specials = -1 });
@@ -716,12 +720,12 @@ static void training_by_the_definition(void **state)
 static void what_a_corpus_can_give(void **state)
 {
     (void)state;
-    qkv_word_counts *w = qkv_word_counts_new();
+    qkv_word_counts *w = qkv_word_counts_new(QKV_TOKEN_BPE);
     qkv_tokenizer *t = qkv_tokenizer_train(w, NULL);
     assert_int_equal(qkv_tokenizer_vocab_size(t), 260); /* nothing: special tokens and bytes */
     qkv_tokenizer_free(t);
-    for (int i = 0; i < 3; i++) assert_int_equal(qkv_word_counts_add(w, "<s> <s> abc", 11), QKV_OK);
-    assert_int_equal(qkv_word_counts_add(w, "once", 4), QKV_OK);
+    for (int i = 0; i < 3; i++) assert_int_equal(qkv_word_counts_add(w, (qkv_str){ "<s> <s> abc", 11 }), QKV_OK);
+    assert_int_equal(qkv_word_counts_add(w, (qkv_str){ "once", 4 }), QKV_OK);
     t = qkv_tokenizer_train(w, &(qkv_tokenizer_opts){ .vocabulary = 1000 });
     assert_true(qkv_tokenizer_vocab_size(t) > 260 && qkv_tokenizer_vocab_size(t) < 270);
     assert_true(qkv_tokenizer_id(t, "\xC4\xA0"
@@ -741,9 +745,9 @@ static void what_a_corpus_can_give(void **state)
 static void no_merge_spells_a_special_token(void **state)
 {
     (void)state;
-    qkv_word_counts *w = qkv_word_counts_new();
+    qkv_word_counts *w = qkv_word_counts_new(QKV_TOKEN_BPE);
     qkv_encoding *ids = NULL;
-    for (int i = 0; i < 9; i++) assert_int_equal(qkv_word_counts_add(w, "pad", 3), QKV_OK);
+    for (int i = 0; i < 9; i++) assert_int_equal(qkv_word_counts_add(w, (qkv_str){ "pad", 3 }), QKV_OK);
     qkv_tokenizer *t = qkv_tokenizer_train(w, &(qkv_tokenizer_opts){ .specials = (const char *[]){ "pad" }, .n_specials = 1 });
     assert_non_null(t);
     assert_int_equal(qkv_tokenizer_vocab_size(t), 258);
@@ -769,7 +773,7 @@ static void bad_training_options(void **state)
         { 300, 0, { "" }, 1 },         { 300, 0, { "<a>", "<a>" }, 2 }, { 300, 0, { "\xFF" }, 1 },       { 300, 0, { "a" }, 1 },
         { 300, 0, { "\xC4\xA0" }, 1 }, { 300, -1, { 0 }, 0 },           { 300, 0, { NULL }, 1 },
     };
-    qkv_word_counts *w = qkv_word_counts_new();
+    qkv_word_counts *w = qkv_word_counts_new(QKV_TOKEN_BPE);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const qkv_tokenizer_opts o = { .vocabulary = rows[i].size,
                                        .min_count = rows[i].min_count,
@@ -798,29 +802,29 @@ static void lines_of_a_file(void **state)
         { "\x1F", 1, 1, 0, 0, 1 },  { "a\n\xFF\nb\n\xC0", 7, 4, 2, 2, 3 },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        qkv_word_counts *w = qkv_word_counts_new();
-        qkv_lines_read read;
+        qkv_word_counts *w = qkv_word_counts_new(QKV_TOKEN_BPE);
+        qkv__lines_read read;
         put_file(rows[i].text, rows[i].size);
-        assert_int_equal(qkv_word_counts_add_file(w, path, 0, &read), QKV_OK);
+        assert_int_equal(qkv__word_counts_add_file(w, path, 0, &read), QKV_OK);
         if (read.lines != rows[i].lines || read.repaired != rows[i].repaired || read.first_repaired != rows[i].first ||
-            qkv_word_counts_distinct(w) != rows[i].distinct)
+            qkv__word_counts_size(w) != rows[i].distinct)
             fail_msg("row %zu: %d lines, %d repaired, %d words", i, (int)read.lines, (int)read.repaired,
-                     (int)qkv_word_counts_distinct(w));
+                     (int)qkv__word_counts_size(w));
         qkv_word_counts_free(w);
     }
-    qkv_word_counts *w = qkv_word_counts_new();
-    assert_int_equal(qkv_word_counts_add_file(w, path, 1, NULL), QKV_FORMAT);
+    qkv_word_counts *w = qkv_word_counts_new(QKV_TOKEN_BPE);
+    assert_int_equal(qkv__word_counts_add_file(w, path, 1, NULL), QKV_FORMAT);
     assert_non_null(strstr(qkv_error(), "line 2: byte 1 is not UTF-8"));
-    assert_int_equal(qkv_word_counts_add(w, "a\xFF", 2), QKV_FORMAT);
-    assert_int_equal(qkv_word_counts_add_file(w, "/no/such/file", 0, NULL), QKV_IO);
-    assert_int_equal(qkv_word_counts_add_file(w, folder, 0, NULL), QKV_IO);
+    assert_int_equal(qkv_word_counts_add(w, (qkv_str){ "a\xFF", 2 }), QKV_FORMAT);
+    assert_int_equal(qkv__word_counts_add_file(w, "/no/such/file", 0, NULL), QKV_IO);
+    assert_int_equal(qkv__word_counts_add_file(w, folder, 0, NULL), QKV_IO);
     qkv_word_counts_free(w);
 }
 
 static qkv_status add_file(void)
 {
-    qkv_word_counts *w = qkv_word_counts_new();
-    qkv_status status = w ? qkv_word_counts_add_file(w, path, 0, NULL) : qkv_error_status();
+    qkv_word_counts *w = qkv_word_counts_new(QKV_TOKEN_BPE);
+    qkv_status status = w ? qkv__word_counts_add_file(w, path, 0, NULL) : qkv_error_status();
     qkv_word_counts_free(w);
     return status;
 }
@@ -871,11 +875,11 @@ static void how_files_start(void **state)
     for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
         for (int zipped = 0; zipped < 2; zipped++) {
             size_t mark = 9;
-            qkv_lines_read read;
-            qkv_word_counts *w = qkv_word_counts_new();
+            qkv__lines_read read;
+            qkv_word_counts *w = qkv_word_counts_new(QKV_TOKEN_BPE);
             if (zipped) put_gzip(starts[i].start, starts[i].size);
             else put_file(starts[i].start, starts[i].size);
-            qkv_status status = qkv_word_counts_add_file(w, path, 0, &read);
+            qkv_status status = qkv__word_counts_add_file(w, path, 0, &read);
             if (status != (starts[i].words ? QKV_UNSUPPORTED : QKV_OK)) fail_msg("row %zu: %s", i, qkv_error());
             if (starts[i].words && (!strstr(qkv_error(), starts[i].words) || strncmp(qkv_error(), path, strlen(path))))
                 fail_msg("row %zu: %s", i, qkv_error());
@@ -896,15 +900,15 @@ static void how_utf_16_starts(void **state)
 {
     (void)state;
     size_t mark;
-    qkv_lines_read read;
-    qkv_word_counts *w = qkv_word_counts_new();
+    qkv__lines_read read;
+    qkv_word_counts *w = qkv_word_counts_new(QKV_TOKEN_BPE);
     assert_int_equal(qkv_text_start("x", "\xFF\xFE\n", 4, &mark), QKV_UNSUPPORTED);
     assert_non_null(
         strstr(qkv_error(), "x: it is UTF-16, not text in UTF-8: convert it first, as in \"iconv -f UTF-16 -t UTF-8 FILE"));
     put_file(PLACED("\xFE\xFF\0a\0\n\0b"));
-    assert_int_equal(qkv_word_counts_add_file(w, path, 0, &read), QKV_OK);
+    assert_int_equal(qkv__word_counts_add_file(w, path, 0, &read), QKV_OK);
     assert_int_equal(read.lines, 2);
-    assert_int_equal(qkv_word_counts_distinct(w), 2);
+    assert_int_equal(qkv__word_counts_size(w), 2);
     qkv_word_counts_free(w);
     qkv_buffer text = { 0 };
     assert_int_equal(qkv_text_read(path, 0, &text), QKV_OK);
@@ -932,10 +936,10 @@ static void a_long_gzip_line(void **state)
     memset(text, 'x', BYTES);
     text[BYTES - 1] = '\n';
     put_gzip(text, BYTES);
-    qkv_word_counts *w = qkv_word_counts_new();
-    qkv_lines_read read;
-    assert_int_equal(qkv_word_counts_add_file(w, path, 0, &read), QKV_OK);
-    assert_true(read.lines == 1 && qkv_word_counts_distinct(w) == 1);
+    qkv_word_counts *w = qkv_word_counts_new(QKV_TOKEN_BPE);
+    qkv__lines_read read;
+    assert_int_equal(qkv__word_counts_add_file(w, path, 0, &read), QKV_OK);
+    assert_true(read.lines == 1 && qkv__word_counts_size(w) == 1);
     qkv_word_counts_free(w);
     free(text);
 }
@@ -1184,8 +1188,8 @@ static qkv_status use_golden(void)
 
 static qkv_status train_golden(void)
 {
-    qkv_word_counts *w = qkv_word_counts_new();
-    qkv_status status = w ? qkv_word_counts_add_file(w, GOLDEN("text.txt"), 0, NULL) : qkv_error_status();
+    qkv_word_counts *w = qkv_word_counts_new(QKV_TOKEN_BPE);
+    qkv_status status = w ? qkv__word_counts_add_file(w, GOLDEN("text.txt"), 0, NULL) : qkv_error_status();
     qkv_tokenizer *t = status ? NULL : qkv_tokenizer_train(w, &(qkv_tokenizer_opts){ .vocabulary = 300 });
     if (!status && !t) status = qkv_error_status();
     qkv_tokenizer_free(t);

@@ -29,11 +29,10 @@ static const char *texts[TEXTS];
 
 static qkv_tokenizer *learn(void)
 {
-    qkv_word_counts *w = qkv_word_counts_new();
+    qkv_word_counts *w = qkv_word_counts_new(QKV_TOKEN_BPE);
     qkv_tokenizer *t = NULL;
     qkv_status status = w ? QKV_OK : qkv_error_status();
-    for (size_t i = 0; i < sizeof corpus / sizeof *corpus && !status; i++)
-        status = qkv_word_counts_add(w, corpus[i], strlen(corpus[i]));
+    for (size_t i = 0; i < sizeof corpus / sizeof *corpus && !status; i++) status = qkv_word_counts_add(w, qkv_cstr(corpus[i]));
     if (!status) t = qkv_tokenizer_train(w, &(qkv_tokenizer_opts){ .vocabulary = 290 });
     qkv_word_counts_free(w);
     return t;
@@ -413,7 +412,7 @@ static void bad_models_and_options(void **state)
     qkv_config alone = o;
     alone.encoder_layers = 0;
     qkv_model *m = qkv_model_new(&o, 0), *decoder = qkv_model_new(&alone, 0);
-    qkv_word_counts *w = qkv_word_counts_new();
+    qkv_word_counts *w = qkv_word_counts_new(QKV_TOKEN_BPE);
     static const char *const specials[] = { "<pad>", "</s>" }, *const unpadded[] = { "<s>", "</s>" };
     static const char *const one[] = { "<pad>", "<s>", "</s>" }, *const other[] = { "<pad>", "</s>", "<s>" };
     refused(NULL, NULL, "a model");

@@ -33,12 +33,11 @@ static const option options[] = {
 
 static qkv_status read_pairs(const qkv_model *m, qkv_dataset *pairs)
 {
-    const qkv_tokenizer *source = qkv_model_tokenizer(m, QKV_SIDE_SOURCE), *target = qkv_model_tokenizer(m, QKV_SIDE_TARGET);
     qkv_corpus_opts o = QKV_OPTS(qkv_corpus_opts);
     o.strict = given.strict;
-    if (!source) return fail(QKV_USAGE, "the model has no tokenizer: it knows ids, not text");
+    if (!qkv_model_tokenizer(m, QKV_SIDE_SOURCE)) return fail(QKV_USAGE, "the model has no tokenizer: it knows ids, not text");
     const char *second = given.train.n > 1 ? given.train.at[1] : NULL;
-    return qkv_dataset_add_files(pairs, source, target, given.train.at[0], second, &o, NULL) ? library_failed() : QKV_OK;
+    return qkv_dataset_add_files(pairs, m, given.train.at[0], second, &o, NULL) ? library_failed() : QKV_OK;
 }
 
 static qkv_status learn_list(const qkv_model *m, const qkv_dataset *pairs)

@@ -1,5 +1,7 @@
 /* cmd_tokenizer.c: qkv tokenizer: trains a tokenizer on text files. */
 #include "lines.h"
+#include "../../src/data/corpus.h"
+#include "../../src/token/word_counts.h"
 #include "options.h"
 #include "results.h"
 
@@ -33,11 +35,11 @@ static const option options[] = {
 static qkv_status add_files(qkv_word_counts *w)
 {
     for (int i = 0; i < given.train.n; i++) {
-        qkv_lines_read read;
-        if (qkv_word_counts_add_file(w, given.train.at[i], given.strict, &read)) return library_failed();
+        qkv__lines_read read;
+        if (qkv__word_counts_add_file(w, given.train.at[i], given.strict, &read)) return library_failed();
         if (!given.quiet) tell_repaired(given.train.at[i], read.repaired, read.first_repaired);
     }
-    if (qkv_word_counts_distinct(w)) return QKV_OK;
+    if (qkv__word_counts_size(w)) return QKV_OK;
     return fail(QKV_FORMAT, "%s: there is no text to learn from", given.train.at[0]);
 }
 
@@ -62,7 +64,7 @@ static qkv_status run_tokenizer(void)
 {
     qkv_status status = check_output(given.out);
     if (status) return status;
-    qkv_word_counts *w = qkv_word_counts_new_of((qkv_token_kind)given.kind);
+    qkv_word_counts *w = qkv_word_counts_new((qkv_token_kind)given.kind);
     if (!w) return library_failed();
     status = add_files(w);
     if (!status) status = train_tokenizer(w);

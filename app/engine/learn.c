@@ -92,10 +92,11 @@ static void make_pair(const qkv__learning *l, int64_t i, letters *source, letter
 
 static qkv_tokenizer *learn_letters(int64_t n)
 {
-    qkv_word_counts *words = qkv_word_counts_new_of(QKV_TOKEN_WORDS);
+    qkv_word_counts *words = qkv_word_counts_new(QKV_TOKEN_WORDS);
     qkv_tokenizer *t = NULL;
     qkv_status status = words ? QKV_OK : QKV_MEMORY;
-    for (int64_t i = 0; i < n && !status; i++) status = qkv_word_counts_add(words, (char[]){ (char)('a' + i), '\0' }, 1);
+    for (int64_t i = 0; i < n && !status; i++)
+        status = qkv_word_counts_add(words, (qkv_str){ (char[]){ (char)('a' + i), '\0' }, 1 });
     if (!status) t = qkv_tokenizer_train(words, &(qkv_tokenizer_opts){ .min_count = 1 });
     qkv_word_counts_free(words);
     return t;

@@ -54,11 +54,10 @@ static void show_pairs(void)
 
 static qkv_tokenizer *train_pieces(void)
 {
-    qkv_word_counts *words = qkv_word_counts_new();
+    qkv_word_counts *words = qkv_word_counts_new(QKV_TOKEN_BPE);
     qkv_status status = words ? QKV_OK : QKV_MEMORY;
     for (int i = 0; i < KINDS; i++)
-        for (int j = 0; j < text[i].count && !status; j++)
-            status = qkv_word_counts_add(words, text[i].word, strlen(text[i].word));
+        for (int j = 0; j < text[i].count && !status; j++) status = qkv_word_counts_add(words, qkv_cstr(text[i].word));
     qkv_tokenizer *t = status ? NULL
                               : qkv_tokenizer_train(words, &(qkv_tokenizer_opts){ .vocabulary = BYTES_AND_SPECIALS + MERGES });
     qkv_word_counts_free(words);

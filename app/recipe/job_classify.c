@@ -274,8 +274,8 @@ static qkv_status take_words(void *data, const qkv_labelled *x)
 {
     labelled_reading *r = data;
     if (is_passed_over(r)) return QKV_OK;
-    qkv_status status = qkv_word_counts_add(r->words, x->text, x->text_length);
-    return !status && x->pair ? qkv_word_counts_add(r->words, x->pair, x->pair_length) : status;
+    qkv_status status = qkv_word_counts_add(r->words, (qkv_str){ x->text, x->text_length });
+    return !status && x->pair ? qkv_word_counts_add(r->words, (qkv_str){ x->pair, x->pair_length }) : status;
 }
 
 static qkv_status add_labelled_words(qkv_training *t, qkv_word_counts *sources, qkv_word_counts *targets)

@@ -69,7 +69,7 @@ static qkv_status survey_documents(qkv_training *t, qkv__survey *s)
 
 static qkv_status add_document_to_words(void *words, const char *text, size_t length)
 {
-    return qkv_word_counts_add(words, text, length);
+    return qkv_word_counts_add(words, (qkv_str){ text, length });
 }
 
 static qkv_status add_document_words(qkv_training *t, qkv_word_counts *sources, qkv_word_counts *targets)

@@ -1,5 +1,6 @@
 /* job_translate.c: training a translator: pairs of lines in. */
 #include "fit_length.h"
+#include "../../src/data/corpus.h"
 #include "job.h"
 #include "share_text.h"
 #include "training.h"
@@ -111,7 +112,7 @@ static qkv_status add_pair_words(qkv_training *t, qkv_word_counts *sources, qkv_
 {
     const qkv_corpus_opts opts = reading_opts(t, false);
     const qkv__paths *f = &t->o.v.train_pairs;
-    return qkv_word_counts_add_corpus(sources, targets, f->at[0], second_file(f), &opts, NULL);
+    return qkv__word_counts_add_corpus(sources, targets, f->at[0], second_file(f), &opts, NULL);
 }
 
 static qkv_status keep_model_options(qkv_training *t, const qkv_model *from, qkv_config *o)
@@ -137,9 +138,7 @@ static qkv_status add_pairs(const qkv_training *t, qkv_dataset *p, const qkv__pa
 {
     qkv_corpus_opts opts = reading_opts(t, held);
     opts.max_length = max_length;
-    qkv_status status = qkv_dataset_add_files(p, qkv_model_tokenizer(t->model, QKV_SIDE_SOURCE),
-                                              qkv_model_tokenizer(t->model, QKV_SIDE_TARGET), f->at[0], second_file(f), &opts,
-                                              read);
+    qkv_status status = qkv_dataset_add_files(p, t->model, f->at[0], second_file(f), &opts, read);
     if (!status && (!held || t->o.v.valid.n)) note_left_out(t, f, read); /* what is held back was told with the rest */
     return status;
 }

@@ -42,7 +42,7 @@ static qkv_status learn_tokenizers(qkv_training *t, tokenizers *out)
 {
     bool separate = t->o.v.separate;
     qkv_token_kind kind = (qkv_token_kind)t->o.v.tokens;
-    qkv_word_counts *sources = qkv_word_counts_new_of(kind), *targets = separate ? qkv_word_counts_new_of(kind) : sources;
+    qkv_word_counts *sources = qkv_word_counts_new(kind), *targets = separate ? qkv_word_counts_new(kind) : sources;
     qkv_status status = sources && targets ? t->job->add_words(t, sources, targets) : qkv_error_status();
     if (!status && !(out->source = learn_tokenizer(t, sources, separate ? QKV__N("source text") : QKV__N("text"))))
         status = qkv_error_status();

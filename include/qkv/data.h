@@ -24,17 +24,6 @@ QKV_API int64_t qkv_dataset_size(const qkv_dataset *p);
 #define QKV_PAIRS_IN_MEMORY ((size_t)256 << 20)
 QKV_API qkv_status qkv_dataset_add_ids(qkv_dataset *p, const int32_t *source, size_t n, const int32_t *target, size_t m);
 
-typedef struct qkv_lines_read {
-    int64_t lines;
-    int64_t repaired, first_repaired; /* lines that were not UTF-8, and the number (from 1) of the first one */
-    void *reserved[4];
-} qkv_lines_read;
-
-/* Adds the words of every line of a file, plain or gzip. Lines that are not UTF-8 are repaired, or refused with their number
- * when strict: FORMAT. FORMAT for damaged gzip; UNSUPPORTED as in qkv_text_start(); IO; USAGE for NULL; MEMORY. What was read
- * goes to *read (may be NULL). */
-QKV_API qkv_status qkv_word_counts_add_file(qkv_word_counts *w, const char *path, int strict, qkv_lines_read *read);
-
 /* ---- a corpus: pairs of lines in files, plain or gzip ----
  * Line i of one file belongs to line i of the other; or, where the second path is NULL, each line of the one file is
  * "source TAB target". A last line without a newline is a line; a carriage return at the end of a line is not part of it, nor
@@ -59,22 +48,15 @@ typedef struct qkv_corpus_read {
     void *reserved[2];
 } qkv_corpus_read;
 
-/* Adds the words of every pair of lines: the sources' to one bag, the targets' to the other, which may be the same. FORMAT,
- * with the file and the line, for files of unequally many lines, a line without a TAB or with more than one (one file), a line
- * that is not UTF-8 (strict), damaged gzip; UNSUPPORTED as in qkv_text_start(); IO; USAGE for NULL or a negative max_length;
- * MEMORY. What was read goes to *read (may be NULL). */
-QKV_API qkv_status qkv_word_counts_add_corpus(qkv_word_counts *sources, qkv_word_counts *targets, const char *source,
-                                              const char *target, const qkv_corpus_opts *opts, qkv_corpus_read *read);
-
-/* Adds every pair of lines as ids; special tokens written in a line are text like any other. The same errors and those of
- * qkv_dataset_add_ids(); a corpus that gives no pair at all is FORMAT too. On an error some pairs may have been added. */
-QKV_API qkv_status qkv_dataset_add_files(qkv_dataset *p, const qkv_tokenizer *sources, const qkv_tokenizer *targets,
-                                         const char *source, const char *target, const qkv_corpus_opts *opts,
-                                         qkv_corpus_read *read);
+/* A tokenizer trained on all lines of n files, plain or gzip; a TAB separates texts. Lines that are not UTF-8 are repaired. NULL
+ * options are all zero. NULL on error: USAGE for NULL and no files; FORMAT for damaged gzip and for files without words;
+ * UNSUPPORTED for data that are no text, see qkv_text_start(); IO; MEMORY; and as qkv_tokenizer_train(). You own it. */
+QKV_API qkv_tokenizer *qkv_tokenizer_train_files(const char *const *paths, int n, const qkv_tokenizer_opts *opts);
 
 /* Calls each(data, source, n, target, m) for every pair of lines as it stands in the files, one with an empty side or of any
- * length too; the texts end when the callback returns. A status that is not OK ends it and is handed on. The errors of
- * qkv_word_counts_add_corpus(). */
+ * length too; the texts end when the callback returns. A status that is not OK ends it and is handed on. FORMAT, with the file and the line, for
+ * files of unequally many lines, a line without a TAB or with more than one (one file), a line that is not UTF-8 (strict), damaged
+ * gzip; UNSUPPORTED as in qkv_text_start(); IO; USAGE for NULL or a negative max_length; MEMORY. */
 typedef qkv_status (*qkv_line_pair_each)(void *data, const char *source, size_t n, const char *target, size_t m);
 QKV_API qkv_status qkv_read_pairs(const char *source, const char *target, const qkv_corpus_opts *opts, qkv_line_pair_each each,
                                   void *data);

@@ -127,14 +127,12 @@ QKV_API qkv_status qkv_tokenizer_decode(const qkv_tokenizer *t, const int32_t *i
 
 /* The words (or characters) of a corpus with how often each occurs: all that training needs, however large the corpus. */
 typedef struct qkv_word_counts qkv_word_counts;
-QKV_API qkv_word_counts *qkv_word_counts_new(void);                   /* for byte pairs; NULL when memory is out. You own it. */
-QKV_API qkv_word_counts *qkv_word_counts_new_of(qkv_token_kind kind); /* the same for any kind; USAGE for another */
+QKV_API qkv_word_counts *qkv_word_counts_new(qkv_token_kind kind); /* NULL on error: USAGE, MEMORY. You own it. */
 QKV_API void qkv_word_counts_free(qkv_word_counts *w);
-QKV_API int64_t qkv_word_counts_distinct(const qkv_word_counts *w);
 
 /* Adds the words of one line, given without its newline. FORMAT, with the offset, for text that is not UTF-8; USAGE for
  * NULL; MEMORY: part of the line may have been added. */
-QKV_API qkv_status qkv_word_counts_add(qkv_word_counts *w, const char *line, size_t length);
+QKV_API qkv_status qkv_word_counts_add(qkv_word_counts *w, qkv_str line);
 
 /* Zero means the default shown. */
 typedef struct qkv_tokenizer_opts {
@@ -143,6 +141,7 @@ typedef struct qkv_tokenizer_opts {
     int64_t min_count;           /* a pair, word or character that occurs less often is not learned; 2 */
     const char *const *specials; /* ids 0, 1, ..; <pad> <s> </s> <unk> */
     int n_specials;              /* negative: none */
+    qkv_token_kind kind;         /* of qkv_tokenizer_train_files(); else that of the words counts */
 } qkv_tokenizer_opts;
 
 /* Byte pairs: learns merges, again and again the pair that occurs most often, of those the one with the smaller first id, then

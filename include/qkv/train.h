@@ -146,6 +146,12 @@ typedef struct qkv_example {
  * error some windows of a document may have been added. */
 QKV_API qkv_status qkv_dataset_add(qkv_dataset *d, const qkv_model *m, const qkv_example *x);
 
+/* Adds every pair of lines of a corpus, see qkv_read_pairs(), as translations by the tokenizers of m; special tokens that are
+ * spelled in a line are ordinary text. What was read goes to *read (may be NULL). USAGE for a model without tokenizers; FORMAT for a
+ * corpus without a pair; the errors of qkv_read_pairs() and qkv_dataset_add_ids(). On an error some pairs may have been added. */
+QKV_API qkv_status qkv_dataset_add_files(qkv_dataset *d, const qkv_model *m, const char *source, const char *target,
+                                         const qkv_corpus_opts *opts, qkv_corpus_read *read);
+
 /* ---- training ---- */
 typedef struct qkv_trainer_opts {
     size_t size;

@@ -1,5 +1,6 @@
 /* corpus.c: a corpus: pairs of lines, from two files or from the two columns of one. */
 #include "lines.h"
+#include "corpus.h"
 
 #include "../base/options.h"
 #include "../base/size.h"
@@ -140,16 +141,16 @@ qkv_status qkv_read_pairs(const char *source, const char *target, const qkv_corp
 
 /* ---- words ---- */
 
-qkv_status qkv_word_counts_add_corpus(qkv_word_counts *sources, qkv_word_counts *targets, const char *source,
-                                      const char *target, const qkv_corpus_opts *opts, qkv_corpus_read *read)
+qkv_status qkv__word_counts_add_corpus(qkv_word_counts *sources, qkv_word_counts *targets, const char *source,
+                                       const char *target, const qkv_corpus_opts *opts, qkv_corpus_read *read)
 {
     corpus c;
     bool more = true;
     if (!sources || !targets) return qkv__fail(QKV_USAGE, "corpus: there are no words to add to");
     qkv_status status = open_corpus(&c, source, target, opts);
     while (!status && !(status = next_pair(&c, &more)) && more) {
-        status = qkv_word_counts_add(sources, c.text[SOURCE], c.length[SOURCE]);
-        if (!status) status = qkv_word_counts_add(targets, c.text[TARGET], c.length[TARGET]);
+        status = qkv_word_counts_add(sources, (qkv_str){ c.text[SOURCE], c.length[SOURCE] });
+        if (!status) status = qkv_word_counts_add(targets, (qkv_str){ c.text[TARGET], c.length[TARGET] });
         if (!status) c.read.pairs++;
     }
     close_corpus(&c, read);
@@ -184,8 +185,8 @@ static qkv_status nothing_left(const corpus *c)
                      (long long)c->read.lines, (long long)c->read.empty, long_ones);
 }
 
-qkv_status qkv_dataset_add_files(qkv_dataset *p, const qkv_tokenizer *sources, const qkv_tokenizer *targets, const char *source,
-                                 const char *target, const qkv_corpus_opts *opts, qkv_corpus_read *read)
+qkv_status qkv__dataset_add_corpus(qkv_dataset *p, const qkv_tokenizer *sources, const qkv_tokenizer *targets,
+                                   const char *source, const char *target, const qkv_corpus_opts *opts, qkv_corpus_read *read)
 {
     const qkv_tokenizer *const tokenizers[SIDES] = { sources, targets };
     qkv__ids ids[SIDES] = { 0 };

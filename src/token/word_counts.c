@@ -67,7 +67,7 @@ void qkv__bag_free(qkv__bag *b)
 
 /* ---- words ---- */
 
-qkv_word_counts *qkv_word_counts_new_of(qkv_token_kind kind)
+qkv_word_counts *qkv_word_counts_new(qkv_token_kind kind)
 {
     if ((unsigned)kind >= QKV_TOKEN_PUBLISHED) return qkv__fail(QKV_USAGE, "words: %d is no kind of token", (int)kind), NULL;
     qkv_word_counts *w = qkv__alloc_zero(sizeof *w);
@@ -76,8 +76,6 @@ qkv_word_counts *qkv_word_counts_new_of(qkv_token_kind kind)
     qkv_word_counts_free(w);
     return NULL;
 }
-
-qkv_word_counts *qkv_word_counts_new(void) { return qkv_word_counts_new_of(QKV_TOKEN_BPE); }
 
 void qkv_word_counts_free(qkv_word_counts *w)
 {
@@ -89,7 +87,7 @@ void qkv_word_counts_free(qkv_word_counts *w)
     qkv__release(w, sizeof *w);
 }
 
-int64_t qkv_word_counts_distinct(const qkv_word_counts *w) { return w ? (int64_t)w->bag.n : 0; }
+int64_t qkv__word_counts_size(const qkv_word_counts *w) { return w ? (int64_t)w->bag.n : 0; }
 
 static qkv_status count_word(qkv_word_counts *w, const char *word, size_t length)
 {
@@ -120,10 +118,10 @@ static qkv_status add_units(qkv_word_counts *w, const char *line, size_t length)
     return status;
 }
 
-qkv_status qkv_word_counts_add(qkv_word_counts *w, const char *line, size_t length)
+qkv_status qkv_word_counts_add(qkv_word_counts *w, qkv_str line)
 {
-    if (!w || (!line && length)) return qkv__fail(QKV_USAGE, "words: words or line is NULL");
-    size_t good = qkv_utf8_valid(line, length);
-    if (good < length) return qkv__fail(QKV_FORMAT, "words: the line is not UTF-8 at offset %zu", good);
-    return w->kind == QKV_TOKEN_BPE ? add_pieces(w, line, length) : add_units(w, line, length);
+    if (!w || (!line.data && line.length)) return qkv__fail(QKV_USAGE, "words: words or line is NULL");
+    size_t good = qkv_utf8_valid(line.data, line.length);
+    if (good < line.length) return qkv__fail(QKV_FORMAT, "words: the line is not UTF-8 at offset %zu", good);
+    return w->kind == QKV_TOKEN_BPE ? add_pieces(w, line.data, line.length) : add_units(w, line.data, line.length);
 }

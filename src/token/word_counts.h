@@ -32,4 +32,7 @@ struct qkv_word_counts {
     qkv_buffer spelling; /* of the unit that is added, for the other kinds */
 };
 
+/* How many different words; 0 for NULL. */
+int64_t qkv__word_counts_size(const qkv_word_counts *w);
+
 #endif

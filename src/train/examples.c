@@ -4,6 +4,7 @@
 #include "../base/memory.h"
 #include "../base/options.h"
 #include "../base/size.h"
+#include "../data/corpus.h"
 #include "../model/reader.h"
 
 #include <math.h>
@@ -86,4 +87,12 @@ qkv_status qkv_dataset_add(qkv_dataset *d, const qkv_model *m, const qkv_example
     qkv_status status = add_example(d, &r, m, &e);
     qkv__reader_free(&r);
     return status;
+}
+
+qkv_status qkv_dataset_add_files(qkv_dataset *d, const qkv_model *m, const char *source, const char *target,
+                                 const qkv_corpus_opts *opts, qkv_corpus_read *read)
+{
+    const qkv_tokenizer *from = qkv_model_tokenizer(m, QKV_SIDE_SOURCE), *to = qkv_model_tokenizer(m, QKV_SIDE_TARGET);
+    if (!from || !to) return qkv__fail(QKV_USAGE, "examples: a model with tokenizers is needed");
+    return qkv__dataset_add_corpus(d, from, to, source, target, opts, read);
 }
