@@ -34,7 +34,7 @@ int main(int argc, char **argv)
     const qkv_schedule schedule = { .kind = QKV_SCHEDULE_INVERSE_SQRT, .lr = 1, .warmup = 200, .dim = config.dim };
     const qkv_trainer_opts trainer = { .batches = &batches, .schedule = &schedule, .label_smoothing = 0.1f, .clip_norm = 1 };
     const qkv_train_opts run = { .folder = argv[1],
-                                 .resume = 1,
+                                 .resume = QKV_RESUME_IF_ANY,
                                  .trainer = &trainer,
                                  .steps = atol(argv[4]),
                                  .validate = validate,

@@ -41,6 +41,7 @@ static qkv_status measure_search(const qkv__bench *b, translation *t)
              (long long)t->o.max_length);
     qkv_status status = qkv__bench_measure(b, row, search_once, t);
     qkv_free(t->found);
+    t->found = NULL;
     return status;
 }
 

@@ -1,4 +1,4 @@
-/* library_error.c: the commonest errors of the library in the reader's language. The library's own sentences are English, since
+/* library_error.c: the commonest errors of the library in the reader's language, and with the options that help. The library's own sentences are English, since
  * programs read them; here a sentence is matched against the format that made it, each %s standing for any text. A sentence
  * that no format matches stays as it is. tests/chinese.sh provokes each of them. */
 #include "errors.h"
@@ -26,8 +26,6 @@ static const char *const formats[] = {
     N_("%s: there is no such folder: a model is a folder that \"qkv train\" wrote, or that its authors publish"),
     N_("%s holds no config.json: a model's folder has one, with model.safetensors and tokenizer.json; this one holds nothing"),
     N_("%s holds no config.json: a model's folder has one, with model.safetensors and tokenizer.json; this one holds %s"),
-    N_("%s holds a model already: give another folder (--from it starts with its weights)"),
-    N_("%s holds a training already: continue it with --resume, or give another folder"),
     N_("%s is not a folder, as a model is: give \"%s\""),
     N_("%s is not a folder, as a model is, with config.json, model.safetensors and tokenizer.json"),
     N_("%s holds no config.json, so no model; but \"%s\" does"),
@@ -99,9 +97,25 @@ static const char *const formats[] = {
     N_("--dim %s is not divisible by --heads %s: each head has the same width"),
     N_("--heads %s is not divisible by --kv-heads %s: each of these serves the same number of heads"),
     N_("transformer: dropout must be at least 0 and below 1"),
+    N_("this qkv was built without cairo and pango: it draws no pictures"),
+    N_("this qkv was built without libmicrohttpd: it has no server"),
     N_("out of memory"),
 };
 enum { N_FORMATS = sizeof formats / sizeof *formats };
+
+/* Sentences of the library that the command ends in its own way: with the option that helps. */
+static const char *const with_option[][2] = {
+    { "%s its classifier has no naive Bayes (ngrams)%s", N_("%s its classifier has no naive Bayes: train with --ngrams 0%s") },
+    { "%s holds a model already: give another folder",
+      N_("%s holds a model already: give another folder (--from it starts with its weights)") },
+    { "%s holds a training already: resume it, or give another folder",
+      N_("%s holds a training already: continue it with --resume, or give another folder") },
+    { "%s to train longer, start another training from its model",
+      N_("%s to train longer, start another training with --from") },
+    { "%s; a model that is trained in the shape of %s or %s can be saved as that",
+      N_("%s; a training with --like %s or --like %s makes one that can be saved as that") },
+    { "%s; a model that is trained in the shape of %s can", N_("%s; a training with --like %s makes one that can") },
+};
 
 typedef struct text_part {
     const char *start;
@@ -161,6 +175,11 @@ const char *library_error(void)
     static char sentence[MAX_BYTES];
     text_part parts[MAX_PARTS] = { 0 };
     const char *english = qkv_error();
+    for (size_t i = 0; i < sizeof with_option / sizeof *with_option; i++) {
+        if (!take_apart(with_option[i][0], english, strlen(english), parts)) continue;
+        fill_in(translated(with_option[i][1]), parts, sentence);
+        return sentence;
+    }
     for (int i = 0; speaks_chinese() && i < N_FORMATS; i++) {
         if (!take_apart(formats[i], english, strlen(english), parts)) continue;
         fill_in(translated(formats[i]), parts, sentence);

@@ -272,11 +272,18 @@ typedef struct qkv_train_event {
     int is_best;
 } qkv_train_event;
 
+/* Whether a training goes on from its checkpoint. It must be asked for the same options. */
+typedef enum qkv_resume {
+    QKV_RESUME_NONE,  /* it is new */
+    QKV_RESUME_MUST,  /* it goes on; USAGE for a folder without a training */
+    QKV_RESUME_IF_ANY /* it goes on if the folder has a training, else it is new */
+} qkv_resume;
+
 typedef struct qkv_train_opts {
     size_t size;
     const char *folder; /* made if it is not there; NULL: nothing is written */
-    int resume;         /* 1: goes on from the folder's checkpoint; from the start where there is none yet */
-    const char *job;    /* what is trained, a word for training.json; NULL: none */
+    qkv_resume resume;
+    const char *job; /* what is trained, a word for training.json; NULL: none */
     const qkv_train_setting *settings;
     int64_t n_settings;
     const char *about;               /* more of training.json, a JSON object as text; NULL: none */

@@ -173,8 +173,8 @@ qkv_status qkv__refuse_export(const qkv_model *m, const char *type, const char *
     snprintf(why, sizeof why, "the model cannot be saved as %s, which differs from it: %s", type, problem);
     if (qkv__info_is_published(info)) return qkv__fail(QKV_UNSUPPORTED, "%s", why);
     if (!strcmp(likes[0], type) || !strcmp(likes[1], type))
-        return qkv__fail(QKV_UNSUPPORTED, "%s; a training with --like %s makes one that can", why, type);
-    return qkv__fail(QKV_UNSUPPORTED, "%s; a training with --like %s or --like %s makes one that can be saved as that", why,
+        return qkv__fail(QKV_UNSUPPORTED, "%s; a model that is trained in the shape of %s can", why, type);
+    return qkv__fail(QKV_UNSUPPORTED, "%s; a model that is trained in the shape of %s or %s can be saved as that", why,
                      likes[0], likes[1]);
 }
 

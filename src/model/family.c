@@ -137,7 +137,7 @@ static const char *has_more(const qkv_config *o)
 
 const char *qkv__has_besides(const qkv_config *o)
 {
-    if (o->ngrams) return "its classifier has no naive Bayes: train with --ngrams 0";
+    if (o->ngrams) return "its classifier has no naive Bayes (ngrams)";
     if (o->relative_buckets) return "its scores have no bias by distance";
     if (o->scaled_output) return "its output layer reads hidden states as they are";
     if (o->embed_dim) return "its tables are as wide as its layers";

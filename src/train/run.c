@@ -354,7 +354,7 @@ static qkv_status check_schedule(const qkv_train_opts *o, int64_t pairs)
                          o->folder, (long long)before, (long long)pairs);
     return qkv__fail(QKV_USAGE,
                      "cannot resume %s: its schedule was made for %lld steps, and this one is for %lld: to train longer, start "
-                     "another training with --from",
+                     "another training from its model",
                      o->folder, (long long)planned, (long long)now);
 }
 

@@ -111,15 +111,14 @@ qkv_status qkv_train_check(const qkv_train_opts *opts)
     if (check_words(o)) return QKV_USAGE;
     if (strlen(o->folder) > PATH_BYTES) return qkv__fail(QKV_USAGE, "training: the path of the folder is too long");
     if (is_no_folder(o->folder)) return qkv__fail(QKV_IO, "%s: it is a file, and a training needs a folder", o->folder);
+    if (o->resume == QKV_RESUME_IF_ANY && !qkv__run_has(o, "training.json")) o->resume = QKV_RESUME_NONE;
     if (o->resume && !qkv__run_has(o, "training.json"))
         return qkv__fail(QKV_USAGE, "there is no training in %s to resume", o->folder);
     if (o->resume) return compare_settings(o);
     if (qkv__run_has(o, "checkpoint.safetensors"))
-        return qkv__fail(QKV_USAGE, "%s holds a training already: continue it with --resume, or give another folder",
-                         o->folder);
+        return qkv__fail(QKV_USAGE, "%s holds a training already: resume it, or give another folder", o->folder);
     if (!qkv__run_has(o, "training.json") && qkv__run_has(o, "config.json"))
-        return qkv__fail(QKV_USAGE, "%s holds a model already: give another folder (--from it starts with its weights)",
-                         o->folder);
+        return qkv__fail(QKV_USAGE, "%s holds a model already: give another folder", o->folder);
     return QKV_OK;
 }
 
