@@ -6,6 +6,7 @@
 #define QKV_BENCH_H
 
 #include <qkv/model.h>
+#include <qkv/unstable/buffer.h>
 
 #ifdef __cplusplus
 extern "C" {

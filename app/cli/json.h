@@ -3,6 +3,7 @@
 #define QKV_CLI_JSON_H
 
 #include <qkv/data.h>
+#include <qkv/unstable/buffer.h>
 
 /* Prints text in quotes, escaped where JSON wants it; U+FFFD for what is not UTF-8. */
 void put_json_text(const char *text, size_t length);

@@ -3,6 +3,7 @@
 #define QKV_APP_PRINT_MAPS_H
 
 #include <qkv/qkv.h>
+#include <qkv/unstable/buffer.h>
 #include "view.h"
 
 #include <stdbool.h>

@@ -15,6 +15,7 @@
 #define QKV_VIEW_H
 
 #include <qkv/unstable/inspect.h>
+#include <qkv/unstable/buffer.h>
 #include "../report/attention.h"
 
 #ifdef __cplusplus

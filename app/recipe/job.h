@@ -15,6 +15,7 @@
 #define QKV_JOB_H
 
 #include <qkv/train.h>
+#include <qkv/unstable/buffer.h>
 
 #ifdef __cplusplus
 extern "C" {

@@ -3,6 +3,7 @@
 #define QKV_APP_RECIPE_SHORTLIST_LEARN_H
 
 #include <qkv/qkv.h>
+#include <qkv/unstable/shortlist.h>
 
 /* Zero means the default shown. */
 typedef struct qkv_shortlist_opts {

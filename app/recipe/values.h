@@ -3,6 +3,7 @@
 #define QKV_SRC_JOB_VALUES_H
 
 #include <qkv/train.h>
+#include <qkv/unstable/buffer.h>
 
 #include <stdbool.h>
 

@@ -5,6 +5,7 @@
 
 #include <qkv/qkv.h>
 #include <qkv/unstable/inspect.h>
+#include <qkv/unstable/buffer.h>
 
 /* "encoder", "decoder" or "cross"; static text. NULL for another number. */
 const char *qkv_attention_kind_name(qkv_attention_kind kind);

@@ -3,6 +3,7 @@
 #define QKV_APP_REPORT_RESULTS_H
 
 #include <qkv/qkv.h>
+#include <qkv/unstable/buffer.h>
 #include "arrays.h"
 
 /* What a side of m adds to the embeddings of its tokens for their places, an array (n, dim), which is yours: of sinusoids those

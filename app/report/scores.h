@@ -3,6 +3,7 @@
 #define QKV_APP_REPORT_SCORES_H
 
 #include <qkv/qkv.h>
+#include <qkv/unstable/buffer.h>
 
 /* Accuracy; precision, recall and F1 of each class; of at most 20 classes the matrix, a row for what texts are and a column for
  * what was said. labels: (classes) texts. */

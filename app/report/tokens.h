@@ -3,6 +3,7 @@
 #define QKV_APP_REPORT_TOKENS_H
 
 #include <qkv/qkv.h>
+#include <qkv/unstable/buffer.h>
 
 /* Ids as a JSON object in *out, which is yours: "ids", with types also "types", "tokens" as the tokenizer's file spells them,
  * "shown" as qkv_tokenizer_show() does, and "spans". USAGE for NULL and ids that the tokenizer does not have; MEMORY. */

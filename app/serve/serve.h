@@ -6,6 +6,7 @@
 #define QKV_SERVE_H
 
 #include <qkv/unstable/inspect.h>
+#include <qkv/unstable/buffer.h>
 
 #ifdef __cplusplus
 extern "C" {

@@ -83,14 +83,6 @@ typedef struct qkv_text {
     size_t length;
 } qkv_text;
 
-/* ---- text that grows ---- */
-typedef struct qkv_buffer {
-    char *data; /* length bytes and a NUL after them; NULL while nothing was ever put there */
-    size_t length;
-    size_t capacity;
-} qkv_buffer;
-QKV_API void qkv_buffer_free(qkv_buffer *t);
-
 /* ---- results -------------------------------------------------------------------------------------
  * A call that returns a struct of the library's takes T **out. *out is NULL, or a result of an earlier call with the same T,
  * which is used again: its old contents are gone. Read its members only; the library allocates it, so that members can be added.

@@ -4,7 +4,7 @@
 
 #include "memory.h"
 
-#include <qkv/data.h>
+#include <qkv/unstable/buffer.h>
 
 #include <stdbool.h>
 

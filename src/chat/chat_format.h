@@ -4,6 +4,7 @@
 
 #include "../jinja/template.h"
 #include <qkv/model.h>
+#include <qkv/unstable/buffer.h>
 
 #include "../base/json.h"
 

@@ -1,6 +1,8 @@
 /* documents.c: documents of plain text: lines, paragraphs, or the whole file. */
 #include "lines.h"
 
+#include <qkv/data.h>
+
 typedef struct reader {
     qkv__lines lines;
     int strict;

@@ -5,6 +5,7 @@
 #include "../base/status.h"
 
 #include <qkv/data.h>
+#include <qkv/unstable/buffer.h>
 
 #include <stdbool.h>
 

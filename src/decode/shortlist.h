@@ -3,6 +3,7 @@
 #define QKV_SRC_SHORTLIST_H
 
 #include <qkv/session.h>
+#include <qkv/unstable/shortlist.h>
 
 struct qkv_shortlist {
     int64_t sources, targets; /* ids of each vocabulary */

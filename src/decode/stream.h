@@ -3,6 +3,7 @@
 #define QKV_SRC_STREAM_H
 
 #include <qkv/task.h>
+#include <qkv/unstable/buffer.h>
 
 #include <stdbool.h>
 

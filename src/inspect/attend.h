@@ -4,6 +4,7 @@
 
 #include <qkv/session.h>
 #include <qkv/unstable/inspect.h>
+#include <qkv/unstable/buffer.h>
 
 #include "../base/arena.h"
 #include "../token/encode.h"

@@ -7,6 +7,8 @@
 
 #include "../base/json.h"
 
+#include <qkv/unstable/buffer.h>
+
 /* Statements: if, for (with if, else, break, continue), set, macro, call, filter; generation is passed over. Expressions: all
  * operators, slices, calls, filters, tests, methods of strings and mappings. Functions: raise_exception, strftime_now, range,
  * namespace, dict. White space goes as in transformers: a newline behind a statement and blanks before it are its own. Values
@@ -32,7 +34,7 @@ typedef struct qkv__chat_render_opts {
  * known; LIMIT for more steps than that, 16 MiB of text, 256 MiB of values or calls 600 levels deep; USAGE for NULL, and when
  * the template itself refuses the conversation (raise_exception); MEMORY. *out is then empty. */
 qkv_status qkv__chat_template_render_json(const qkv__chat_template *t, const char *variables, size_t length,
-                                            const qkv__chat_render_opts *opts, qkv_buffer *out);
+                                          const qkv__chat_render_opts *opts, qkv_buffer *out);
 
 /* The same with an object that was read; only opts may be NULL. */
 qkv_status qkv__chat_template_render(const qkv__chat_template *t, const qkv__json_value *variables,

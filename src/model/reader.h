@@ -3,6 +3,8 @@
 #define QKV_SRC_READER_H
 
 #include "../token/encode.h"
+
+#include <qkv/unstable/buffer.h>
 #include "special_tokens.h"
 
 #include <stdbool.h>

@@ -3,6 +3,7 @@
 #define QKV_SRC_TASK_PASSAGES_H
 
 #include <qkv/task.h>
+#include <qkv/unstable/buffer.h>
 
 #include <stdbool.h>
 

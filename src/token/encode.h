@@ -3,6 +3,7 @@
 #define QKV_SRC_ENCODE_H
 
 #include <qkv/tokenizer.h>
+#include <qkv/unstable/buffer.h>
 
 struct qkv__encoder;
 

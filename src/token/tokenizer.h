@@ -3,6 +3,8 @@
 #define QKV_SRC_TOKENIZER_H
 
 #include "../base/buffer.h"
+
+#include <qkv/tokenizer.h>
 #include "split.h"
 
 /* Places are offsets into the tokenizer's pool of text, which moves while it grows. */

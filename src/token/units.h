@@ -4,6 +4,8 @@
 
 #include "../base/buffer.h"
 
+#include <qkv/tokenizer.h>
+
 /* Words in lower case, with spaces between them. */
 static inline bool qkv__has_lower_words(qkv_token_kind kind) { return kind == QKV_TOKEN_WORDS || kind == QKV_TOKEN_WORDPUNCT; }
 

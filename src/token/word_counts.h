@@ -3,6 +3,8 @@
 #define QKV_SRC_WORD_COUNTS_H
 
 #include "../base/buffer.h"
+
+#include <qkv/tokenizer.h>
 #include "split.h"
 
 typedef struct qkv__word_count {

@@ -15,7 +15,7 @@
 #error "qkv/unstable/ may change in every release: define QKV_UNSTABLE before including it"
 #endif
 
-#include <qkv/base.h>
+#include <qkv/unstable/buffer.h>
 
 #ifdef __cplusplus
 extern "C" {
