@@ -36,25 +36,27 @@ qkv_status qkv__find_token_piece(qkv__logprobs *l, const qkv_tokenizer *t, int32
     const int has_before = before >= 0;
     qkv_status status = qkv_tokenizer_decode(t, ids, has_before, 0, &l->shorter);
     if (!status) status = qkv_tokenizer_decode(t, ids + !has_before, has_before + 1, 0, &l->longer);
-    for (l->begin = 0; !status && l->begin < l->shorter->length && l->begin < l->longer->length; l->begin++)
-        if (l->shorter->data[l->begin] != l->longer->data[l->begin]) break;
-    *piece = status ? NULL : l->longer->data + l->begin;
-    *length = status ? 0 : l->longer->length - l->begin;
+    size_t begin = 0;
+    while (!status && begin < l->shorter->length && begin < l->longer->length &&
+           l->shorter->data[begin] == l->longer->data[begin])
+        begin++;
+    *piece = status ? NULL : l->longer->data + begin;
+    *length = status ? 0 : l->longer->length - begin;
     return status;
 }
 
 /* A model may have more ids than its tokenizer has tokens: those add nothing. */
 static qkv_status spell_token(qkv__logprobs *l, const qkv_tokenizer *t, int32_t before, int32_t id, qkv_buffer *out)
 {
-    const char *piece;
-    size_t length;
     qkv__buffer_clear(out);
     l->of_token = 0;
+    l->length = 0;
     qkv_status status = qkv__buffer_put(out, "", 0);
     if (status || id >= qkv_tokenizer_vocab_size(t)) return status;
-    if ((status = qkv__find_token_piece(l, t, before, id, &piece, &length))) return status;
-    for (size_t i = 0; i < length; i++) l->of_token += ((unsigned char)piece[i] & 0xC0) != 0x80;
-    return qkv_utf8_valid(piece, length) == length ? qkv__buffer_put(out, piece, length) : spell_bytes(piece, length, out);
+    if ((status = qkv__find_token_piece(l, t, before, id, &l->piece, &l->length))) return status;
+    for (size_t i = 0; i < l->length; i++) l->of_token += ((unsigned char)l->piece[i] & 0xC0) != 0x80;
+    if (qkv_utf8_valid(l->piece, l->length) < l->length) return spell_bytes(l->piece, l->length, out);
+    return qkv__buffer_put(out, l->piece, l->length);
 }
 
 /* ---- one token ---- */
@@ -159,7 +161,6 @@ void qkv__put_logprobs(qkv__json *j, qkv__logprobs *l, const qkv_tokenizer *t, c
 /* The members of one token; the object stays open. */
 static void put_chat_token(qkv__json *j, qkv__logprobs *l, const qkv_tokenizer *t, int32_t before, qkv_likely x)
 {
-    l->begin = l->longer->length = 0;
     qkv_status status = spell_token(l, t, before, x.id, &l->keys[0]);
     if (!j->status) j->status = status;
     if (status) return;
@@ -168,9 +169,9 @@ static void put_chat_token(qkv__json *j, qkv__logprobs *l, const qkv_tokenizer *
     qkv__put_raw(j, ",\"logprob\":");
     qkv__put_double(j, x.log_p);
     qkv__put_raw(j, ",\"bytes\":[");
-    for (size_t i = l->begin; i < l->longer->length; i++) {
-        if (i > l->begin) qkv__put_raw(j, ",");
-        qkv__put_whole(j, (unsigned char)l->longer->data[i]);
+    for (size_t i = 0; i < l->length; i++) {
+        if (i) qkv__put_raw(j, ",");
+        qkv__put_whole(j, (unsigned char)l->piece[i]);
     }
     qkv__put_raw(j, "]");
 }

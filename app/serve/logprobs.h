@@ -12,7 +12,8 @@ enum { QKV__TOP = 20 }; /* most likely tokens in a place */
 typedef struct qkv__logprobs {
     int64_t characters; /* of the tokens that were told */
     int64_t of_token;   /* that begin in the token that was spelled last */
-    size_t begin;       /* of its bytes in `longer` */
+    const char *piece;  /* its bytes, of `longer` */
+    size_t length;
     qkv_text *shorter, *longer;
     qkv_buffer keys[QKV__TOP + 1];
 } qkv__logprobs;
