@@ -1,7 +1,8 @@
-/* qkv/task.h: what a model is for, text in and text out: translate, generate, classify, tag, answer, rank, embed, fill in
- * masked words, measure how likely a text is; and the loss that some of these learn by.
+/* qkv/task.h: tasks from text to results: translate, summarize, generate, classify, tag, answer, rank, embed, fill masks, and
+ * measure likelihood. The negative log-likelihood is also the training loss of language models.
  *
- * Threads: any number of calls at a time on one model that nobody changes; a result is written by one call at a time. */
+ * Threads: any number of concurrent calls may share one model while no thread modifies it. Only one call at a time may write a
+ * given result. */
 #ifndef QKV_TASK_H
 #define QKV_TASK_H
 
@@ -11,91 +12,95 @@
 extern "C" {
 #endif
 
-/* What is translated at once. Results are joined: lines stay lines; sentences in Chinese, Japanese and Thai are joined without a
- * space, others with the white space of the text, or a space. White space around the text is not kept. */
+/* The unit of translation. The results of the units are joined. Line breaks are kept. Sentences in Chinese, Japanese and Thai
+ * are joined without a space; other sentences are joined with the original white space, or with a space. Leading and trailing
+ * white space of the text is removed. */
 typedef enum qkv_split {
     QKV_SPLIT_NONE,      /* the whole text */
-    QKV_SPLIT_SENTENCES, /* a sentence, see qkv_sentence_next() */
-    QKV_SPLIT_PARTS,     /* as many sentences as max_source allows; lines are not kept */
-    QKV_SPLIT_AUTO       /* a line; or its sentences one by one, if it has more of them than the lines in training
-                            (qkv_model_info.sentences), or more tokens than max_source; with a prefix always the line */
+    QKV_SPLIT_SENTENCES, /* one sentence, see qkv_sentence_next() */
+    QKV_SPLIT_PARTS,     /* as many sentences as max_source allows; line breaks are not kept */
+    QKV_SPLIT_AUTO       /* one line. A line is split into sentences if it has more sentences than the training lines
+                            (qkv_model_info.sentences) or more tokens than max_source. With a prefix, always the line. */
 } qkv_split;
 
 /* ---- translation: an encoder and a decoder ----
- * The search is that of <qkv/session.h>. Of a published model beam_size, length_penalty (with length_norm) and the largest
- * max_length are what its files say, unless the options do; and so are its ends and what is never found. A source is at most
- * its context. Of a model of ours length_penalty is what was kept with it, see qkv_model_set_length_penalty(), or 0.6. */
+ * The search is that of <qkv/session.h>. For a published model, its files give the defaults of beam_size, length_penalty (with
+ * length_norm) and the largest max_length; the options override them. The files also give the end tokens and the banned tokens.
+ * The context of a published model limits the source length. For a native qkv model, the default length_penalty is the value
+ * stored by qkv_model_set_length_penalty(), else 0.6. */
 typedef struct qkv_translate_opts {
     size_t size;
-    int beam_size;         /* 0 means 4, or n_best if that is more; 1 is greedy */
+    int beam_size;         /* 0 means 4, or n_best if that is larger; 1 is greedy */
     int n_best;            /* 0 means 1; at most beam_size */
-    float length_penalty;  /* as in qkv_search_opts, and so are the next three; what is 0 is as the model's files say */
-    int no_length_penalty; /* 1: a score is log p, whatever length_penalty is */
+    float length_penalty;  /* this and the next three: as in qkv_search_opts; 0 means the value in the model's files */
+    int no_length_penalty; /* 1: the score is log p; length_penalty is ignored */
     int64_t max_length;
     int no_repeat_ngram;
-    const char *target_prefix; /* every translation starts with this text; NULL: none */
-    int64_t max_source;        /* tokens of a source, what stands around it not counted; 0 means 1024; see qkv_source_bound */
-    int attention;             /* 1: the attention and the alignment of every translation are kept */
+    const char *target_prefix;      /* every translation starts with this text; NULL: none */
+    int64_t max_source;             /* source tokens without special tokens; 0 means 1024; see qkv_source_bound */
+    int attention;                  /* 1: keep the attention and the alignment of every translation */
     const qkv_shortlist *shortlist; /* as in qkv_search_opts; NULL: none */
-    /* Codes of languages, of a model that has several: as its tokenizer spells them, "en_XX", "eng_Latn", or "en" for "__en__" and
-     * ">>en<<". NULL: as its files say. USAGE for one that it has not, and for no target where it needs one. */
+    /* Language codes for a multilingual model, as its tokenizer spells them: "en_XX", "eng_Latn", or "en" for "__en__" and
+     * ">>en<<". NULL: the codes in the model's files. USAGE for an unknown code, and for a missing target code that the model
+     * requires. */
     const char *source_lang, *target_lang;
-    const char *source_prefix;         /* put before every source, and counted in max_source; NULL: nothing */
+    const char *source_prefix;         /* prepended to every source, and counted in max_source; NULL: nothing */
     qkv_split split;                   /* with attention, anything but NONE is USAGE */
-    int64_t min_length;                /* tokens of a translation, at least; 0 is as the model's files say */
-    qkv_each_candidate each_candidate; /* as in qkv_search_opts, of one text alone: with several USAGE; NULL: none */
+    int64_t min_length;                /* minimum tokens of a translation; 0 means the value in the model's files */
+    qkv_each_candidate each_candidate; /* as in qkv_search_opts, for a single text; USAGE for several texts; NULL: none */
     void *each_candidate_data;
     const qkv_hooks *hooks; /* cancel, before every step; NULL: none */
 } qkv_translate_opts;
 
 /* One translation of one text. */
 typedef struct qkv_translation {
-    qkv_str text; /* with a NUL behind it; bytes of the model that make no character have become U+FFFD */
+    qkv_str text; /* NUL-terminated; model bytes that form no character become U+FFFD */
     double log_p, score;
-    int truncated;      /* it reached max_length before its end */
-    const int32_t *ids; /* n_ids of them, without start and end */
-    int64_t n_ids;      /* -1: the search found fewer than n_best, and there is none here */
-    /* With `attention`; NULL without, and for an empty text. Row i is what the decoder attends to while it chooses id i, the last
-     * row while it chooses the end. */
+    int truncated;      /* 1: it reached max_length before its end */
+    const int32_t *ids; /* (n_ids), without start and end */
+    int64_t n_ids;      /* -1: no translation, the search found fewer than n_best */
+    /* With `attention`; NULL otherwise and for an empty text. Row i holds the weights of the decoder while it chooses id i. The
+     * last row belongs to the end token. */
     const float *attention;      /* cross-attention: (layers, heads, n_ids + 1, n_source) */
     const float *mean_attention; /* its mean over layers and heads: (n_ids + 1, n_source) */
-    const int64_t *alignment;    /* (n_ids): which of the text's own tokens, counted from 0 and without what stands around them,
-                                    each attends to most by the mean, the first of equals */
+    const int64_t *alignment;    /* (n_ids): the source token with the largest mean weight; ties take the first. Counted from 0,
+                                    without special tokens. */
 } qkv_translation;
 
-/* What bounds the tokens of a source: the options, learned positions, or max_position_embeddings of a published config.json. */
+/* The origin of the source limit: options, learned positions, or max_position_embeddings of a published config.json. */
 typedef enum qkv_source_bound { QKV_SOURCE_BOUND_OPTION, QKV_SOURCE_BOUND_POSITIONS, QKV_SOURCE_BOUND_CONFIG } qkv_source_bound;
 
 /* A result, see qkv_free(). */
 typedef struct qkv_translations {
     int64_t n; /* texts */
     int n_best;
-    const qkv_status *status; /* (n): QKV_OK, or LIMIT for a source of more than max_source tokens: it has no translation */
-    const int32_t *const *source_ids; /* (n): n_source[i] ids, the end included; NULL where there is nothing to translate */
-    const int64_t *n_source;          /* (n); 0 for an empty text; for a source over the limit, how many it would have */
+    const qkv_status *status;         /* (n): QKV_OK, or LIMIT for a source above max_source tokens, which has no translation */
+    const int32_t *const *source_ids; /* (n): n_source[i] ids with the end token; NULL if there is nothing to translate */
+    const int64_t *n_source;          /* (n): 0 for an empty text; for a source above the limit, the length it would have */
     const qkv_translation *best;      /* (n, n_best), best first */
-    int64_t max_source;               /* tokens that a source may have, the source_around that stand around it not counted */
-    int64_t source_around;            /* n_source counts them */
-    qkv_source_bound source_bound;    /* what says so */
+    int64_t max_source;               /* source limit in tokens, without the source_around special tokens */
+    int64_t source_around;            /* special tokens per source; n_source includes them */
+    qkv_source_bound source_bound;    /* origin of the limit */
     int layers, heads;                /* of attention */
 } qkv_translations;
 
-/* Translates n texts, which may hold any bytes; what is not UTF-8 is read as U+FFFD. A text's result does not depend on the texts
- * beside it, nor on threads. An empty text, or one of white space alone, gives an empty translation with score 0. What stands
- * around texts is told at qkv_special_tokens in <qkv/model.h>; the padding of a model of ours is <pad>. USAGE for NULL, options
- * that do not fit, or a model without encoder, decoder, tokenizer or those tokens; NUMERIC, LIMIT, MEMORY; CANCELLED. */
+/* Translates n texts. Texts may hold any bytes; invalid UTF-8 is read as U+FFFD. The result of a text is independent of the
+ * other texts and of the number of threads. An empty text, or one of white space alone, gives an empty translation with score
+ * 0. Special tokens: see qkv_special_tokens in <qkv/model.h>; a native qkv model pads with <pad>.
+ * Errors: USAGE for NULL, options that do not fit, or a model without encoder, decoder, tokenizer or those tokens; NUMERIC,
+ * LIMIT, MEMORY; CANCELLED. */
 QKV_API qkv_status qkv_translate(const qkv_model *m, const qkv_str *texts, int64_t n, const qkv_translate_opts *opts,
                                  qkv_translations **out);
 
-/* Summarizes n texts as qkv_translate() translates them, with two differences. What opts leave 0 is as the model's files say of
- * summaries. A text with more tokens than are read at once is summarized in parts, whose summaries are
- * joined by spaces. The errors are the same. */
+/* Summarizes n texts. It differs from qkv_translate() in two ways. Options of 0 take the summarization values in the model's
+ * files. A text above the source limit is summarized in parts, and the summaries are joined by spaces. Errors are those of
+ * qkv_translate(). */
 QKV_API qkv_status qkv_summarize(const qkv_model *m, const qkv_str *texts, int64_t n, const qkv_translate_opts *opts,
                                  qkv_translations **out);
 
 /* ---- generation: a decoder alone continues a text ---- */
 
-/* CANCELLED: hooks ended it, and the result has what was there. END also when no_repeat_ngram leaves no id that may come. */
+/* CANCELLED: hooks cancelled the call; the result holds the text up to then. END also if no_repeat_ngram leaves no id. */
 typedef enum qkv_finish { QKV_FINISH_END, QKV_FINISH_STOP, QKV_FINISH_LENGTH, QKV_FINISH_CANCELLED } qkv_finish;
 
 /* An id and its log-probability, as log_p below. */
@@ -106,86 +111,89 @@ typedef struct qkv_likely {
 
 /* A result, see qkv_free(). */
 typedef struct qkv_generated {
-    qkv_str text;        /* the new text, with a NUL behind it and without the stop string; bytes that make no character have
-                            become U+FFFD */
-    const int32_t *ids;  /* n new ids, the end not among them, those of a stop string too */
-    const double *log_p; /* of each, by the model's own probabilities (before temperature and the rest) */
-    int64_t n, n_prompt; /* new ids; ids of the prompt, without the start */
-    int64_t n_cached;    /* ids of the prompt that were not read, as a chat had read them before */
+    qkv_str text;        /* the new text, NUL-terminated, without the stop string; bytes that form no character become
+                            U+FFFD */
+    const int32_t *ids;  /* (n): new ids without the end token, with those of a stop string */
+    const double *log_p; /* (n): by the model's probabilities before temperature, penalties and filters */
+    int64_t n, n_prompt; /* new ids; prompt ids without the start token */
+    int64_t n_cached;    /* prompt ids already in the KV cache of a chat, not read again */
     qkv_finish finish;
     const int32_t *prompt_ids;    /* (n_prompt) */
-    const qkv_likely *top;        /* (n, n_top): likeliest first, of equally likely ones the smaller id */
-    const qkv_likely *prompt_top; /* (n_prompt, n_top) with score_prompt; ids of -1 where nothing is before the first id */
-    const double *prompt_log_p;   /* (n_prompt) with score_prompt; NaN where nothing is before the first id */
+    const qkv_likely *top;        /* (n, n_top): likeliest first; ties by the smaller id */
+    const qkv_likely *prompt_top; /* (n_prompt, n_top) with score_prompt; id -1 for a first id without predecessor */
+    const double *prompt_log_p;   /* (n_prompt) with score_prompt; NaN for a first id without predecessor */
 } qkv_generated;
 
-/* A piece of new text, whole characters only, as soon as no stop string can begin in it; so_far is the result up to it, and valid
- * during the call. Not OK ends the generation with that status. */
+/* Receives new text in whole characters, once no stop string can begin in it. so_far is the result up to this piece; it is
+ * valid during the call. A status other than OK ends the generation with that status. */
 typedef qkv_status (*qkv_on_text)(void *data, const qkv_generated *so_far, qkv_str piece);
 
 typedef struct qkv_generate_opts {
     size_t size;
-    int64_t max_tokens;       /* new ones at most; 0: what a published model's files say (max_new_tokens), else what the context
-                                 leaves, else 128. More than the context leaves is capped */
-    float temperature;        /* logits are divided by it; 0 is greedy, and the default */
-    int top_k;                /* only the k likeliest; 0: any */
-    float top_p;              /* only the likeliest whose probabilities together reach p, in (0, 1]; 0 means 1 */
-    float min_p;              /* only those at least min_p times as likely as the likeliest, in [0, 1] */
-    float repetition_penalty; /* > 0; logits of ids that the text, prompt included, has already are divided (above 0) or
-                                 multiplied (below 0) by it; 0 means 1, none */
-    float presence_penalty;   /* taken from the logits of ids that have come, the prompt not counted; may be negative */
-    float frequency_penalty;  /* the same, as often as each has come */
-    int no_repeat_ngram;      /* a run of so many tokens does not come twice, prompt included; 0: any may */
-    const char *const *stops; /* the text ends before the first of these strings to be complete; n_stops of them */
+    int64_t max_tokens;       /* maximum new tokens; 0: max_new_tokens of a published model's files, else the rest of the
+                                 context, else 128. Capped to the rest of the context. */
+    float temperature;        /* divides the logits; 0 is greedy (default) */
+    int top_k;                /* keep the k likeliest; 0: all */
+    float top_p;              /* keep the likeliest whose total probability reaches p, in (0, 1]; 0 means 1 */
+    float min_p;              /* keep those at least min_p times as likely as the likeliest, in [0, 1] */
+    float repetition_penalty; /* > 0; for ids already in the text or prompt: divides logits above 0, multiplies logits below 0;
+                                 0 means 1, none */
+    float presence_penalty;   /* subtracted from the logits of ids already generated, without the prompt; may be negative */
+    float frequency_penalty;  /* the same, times the number of occurrences */
+    int no_repeat_ngram;      /* no n-gram of this size occurs twice, prompt included; 0: no restriction */
+    const char *const *stops; /* (n_stops): the text ends before the first complete occurrence of one of these strings */
     int n_stops;
     uint64_t seed;
-    int64_t sample;      /* number of the sample: others for other numbers */
-    int32_t start, end;  /* ids that every text starts with and ends with; -1: none. When both are 0, a text starts as the model
-                           reads it, and any id ends it that the model's files name; of ours <s> and </s> */
-    const int32_t *ends; /* n_ends ids that end a text too */
+    int64_t sample; /* sample number; each number gives a different sample */
+    int32_t start,
+        end; /* start and end ids of every text; -1: none. If both are 0, the model's defaults apply: its usual start,
+                            and all end ids named in its files; for a native qkv model <s> and </s>. */
+    const int32_t *ends; /* (n_ends): additional end ids */
     int n_ends;
-    const int32_t *prompt_ids; /* the prompt as ids of the tokenizer instead of text, n_prompt_ids of them; what a text starts
-                                  with goes before them unless they begin with it. NULL: none */
+    const int32_t *prompt_ids; /* (n_prompt_ids): the prompt as tokenizer ids instead of text. The start tokens are prepended
+                                  if the ids do not begin with them. NULL: none */
     int64_t n_prompt_ids;
-    int parse_special;   /* 1: special tokens that are spelled in the prompt are these tokens; else they are text */
-    int no_special;      /* 1: nothing goes before the prompt: it has its own start, as chat templates write it */
-    int past_context;    /* 1: goes on past the model's context; UNSUPPORTED for positions that end there */
-    int no_new_tokens;   /* 1: the prompt is read, and nothing comes behind it */
-    int no_log_p;        /* 1: the log_p of new ids is not computed and NaN: a sum over the vocabulary less for each */
-    int n_top;           /* for every id, so many that were the likeliest in its place; at most 32 */
-    int score_prompt;    /* 1: for the ids of the prompt too, and their log_p */
+    int parse_special;   /* 1: special tokens spelled in the prompt are parsed as such; 0: they are ordinary text */
+    int no_special;      /* 1: prepend nothing to the prompt; chat templates write their start tokens themselves */
+    int past_context;    /* 1: continue past the model's context; UNSUPPORTED for positions that end there */
+    int no_new_tokens;   /* 1: read the prompt and generate nothing */
+    int no_log_p;        /* 1: log_p of new ids is NaN; this saves a sum over the vocabulary per token */
+    int n_top;           /* likeliest alternatives to report for every id; at most 32 */
+    int score_prompt;    /* 1: report alternatives and log_p for the prompt ids too */
     qkv_on_text on_text; /* NULL: none */
     void *on_text_data;
     const qkv_hooks *hooks; /* cancel, before every step; NULL: none */
 } qkv_generate_opts;
 
-/* Sets *out to the options that a published model's files ask for (generation_config.json, else config.json): do_sample with
- * temperature (1 unless said), top_k, top_p and min_p; repetition_penalty, no_repeat_ngram_size and max_new_tokens. What they
- * do not say, or say out of range, and all of it for NULL or a model of ours, is zero. qkv_generate() itself takes max_tokens
- * alone from them. USAGE for no place. */
+/* Sets *out to the sampling options in a published model's files (generation_config.json, else config.json): do_sample with
+ * temperature (default: 1), top_k, top_p and min_p; repetition_penalty, no_repeat_ngram_size and max_new_tokens. Missing and
+ * out-of-range values are zero. For NULL and for a native qkv model, all are zero. qkv_generate() itself reads only max_tokens
+ * from the files. USAGE if out is NULL. */
 QKV_API qkv_status qkv_sampling_defaults(const qkv_model *m, qkv_generate_opts *out);
 
-/* Continues `prompt` (may be empty), or the ids of the options. The penalties and filters go in the
- * order they have above, each on what the one before has left, the three penalties and no_repeat_ngram before all others. Special
- * tokens but the end, and ids without a token, stand for no text and never come. The same seed and sample give the same text
- * at any number of threads. Prompt and new text, the start counted, have at most as many tokens as the model's context
- * (qkv_model_info.max_positions; 2^20 tokens where that is 0, and with past_context): generation stops there with QKV_FINISH_LENGTH,
- * and a prompt that leaves no room for one more token is LIMIT. USAGE for NULL, options out of range, a
- * model that has an encoder or no tokenizer, or an empty prompt without a start; FORMAT for a prompt that is not UTF-8;
- * NUMERIC; MEMORY; and what on_text gave. */
+/* Continues `prompt` (may be empty), or prompt_ids of the options.
+ * Penalties and filters apply in the order of the options, each to the output of the previous one. The three penalties and
+ * no_repeat_ngram precede all others. Special tokens other than the end, and ids without a token, have no text and are never
+ * generated. The same seed and sample give the same text at any number of threads.
+ * The context limits prompt plus new text, with the start token: qkv_model_info.max_positions, or 2^20 tokens if that is 0 or
+ * with past_context. Generation stops at the limit with QKV_FINISH_LENGTH. LIMIT for a prompt that leaves no room for one more
+ * token.
+ * Errors: USAGE for NULL, options out of range, a model that has an encoder or no tokenizer, or an empty prompt without a
+ * start; FORMAT for a prompt that is not UTF-8; NUMERIC; MEMORY; and any status returned by on_text. */
 QKV_API qkv_status qkv_generate(const qkv_model *m, qkv_str prompt, const qkv_generate_opts *opts, qkv_generated **out);
 
-/* ---- texts as an encoder reads them ----
- * An encoder alone reads <s> text </s>, and of a pair <s> text </s> pair </s>; the encoder of a translator reads text </s>.
- * More than max_length ids, the last </s> not counted, are cut off, or read in windows of as many. A published encoder reads
- * what its tokenizer makes of text and pair; of a pair that is too long the longer of the two is cut, at its end. */
+/* ---- encoder input ----
+ * An encoder alone reads <s> text </s>, and for a pair <s> text </s> pair </s>. The encoder of a translator reads text </s>. A
+ * published encoder reads the output of its tokenizer for text and pair. Ids above max_length, the last </s> not counted, are
+ * cut off, or read in windows of max_length. For a published encoder, a pair that is too long is cut at the end of its longer
+ * text. */
 typedef struct qkv_encoder_opts {
     size_t size;
     int64_t max_length;        /* 0 means 512 */
-    int windows;               /* 1: a longer text is read window by window, and the results averaged; else it is cut */
-    const qkv_str *pairs;      /* (n): second texts; one whose data is NULL is none. NULL: none at all */
-    const int32_t *const *ids; /* (n): token ids instead of texts, which are then not looked at: n_ids[i] of them, with or
-                                  without the special tokens around a text. For qkv_classify() and qkv_embed(). NULL: none */
+    int windows;               /* 1: a longer text is read in windows and the results are averaged; 0: it is cut */
+    const qkv_str *pairs;      /* (n): second texts; an entry with NULL data is none. NULL: no pairs */
+    const int32_t *const *ids; /* (n): n_ids[i] token ids, with or without special tokens; texts are then ignored. For
+                                  qkv_classify() and qkv_embed(). NULL: none */
     const int64_t *n_ids;      /* (n) */
     const qkv_hooks *hooks;    /* cancel, before every batch; NULL: none */
 } qkv_encoder_opts;
@@ -194,33 +202,34 @@ typedef struct qkv_encoder_opts {
 typedef struct qkv_matrix {
     const float *data; /* (rows, width) */
     int64_t rows, width;
-    int64_t truncated; /* texts that were longer than max_length */
+    int64_t truncated; /* number of texts longer than max_length */
 } qkv_matrix;
 
 /* ---- classification: an encoder alone, pooled, and a classifier ---- */
 
-/* The probability of each class, (n, classes); of a model whose texts may have several labels (see qkv_problem) that of each by
- * itself. Another model with one class (a cross-encoder, a reranker, a regression) gives its logit x instead, (n, 1);
- * 1 / (1 + e^-x) brings it between 0 and 1. A text's numbers do not depend on the texts beside it. An empty text is read as
- * <s> </s>. What is not UTF-8 is read as U+FFFD. USAGE for NULL, a model without classifier or tokenizer, pairs of ids and an id
- * outside the vocabulary; LIMIT, MEMORY, NUMERIC; CANCELLED. */
+/* Computes class probabilities, (n, classes). For a multi-label model (see qkv_problem) each probability is independent.
+ * Any other model with one class (a cross-encoder, a reranker, a regression) gives its logit x instead, (n, 1);
+ * 1 / (1 + e^-x) maps it to (0, 1). The numbers of a text are independent of the other texts. An empty text is read as <s>
+ * </s>. Invalid UTF-8 is read as U+FFFD.
+ * Errors: USAGE for NULL, a model without classifier or tokenizer, pairs of ids, and an id outside the vocabulary; LIMIT,
+ * MEMORY, NUMERIC; CANCELLED. */
 QKV_API qkv_status qkv_classify(const qkv_model *m, const qkv_str *texts, int64_t n, const qkv_encoder_opts *opts,
                                 qkv_matrix **out);
 
-/* ---- labels of words: an encoder alone, and a classifier of its tokens ---- */
+/* ---- token classification: an encoder alone, and a classifier of its tokens ---- */
 typedef struct qkv_tagged_span {
-    qkv_span bytes;      /* of the text */
-    qkv_span characters; /* the same counted in code points */
-    int64_t label_id;    /* of a word; of an entity that of its first word */
-    qkv_str label; /* the model's, else "LABEL_3", with a NUL behind it; of an entity without the B- and the like before it */
-    double score;  /* of a word the probability of its label; of an entity the mean of its words' */
+    qkv_span bytes;      /* in the text */
+    qkv_span characters; /* the same in code points */
+    int64_t label_id;    /* label of the word; for an entity, of its first word */
+    qkv_str label;       /* the model's label, else "LABEL_3"; NUL-terminated; for an entity without B- and similar marks */
+    double score;        /* word: probability of its label; entity: mean over its words */
 } qkv_tagged_span;
 
 typedef struct qkv_tagged_text {
-    qkv_str text;                            /* as it was given, but with U+FFFD for what was not UTF-8; a NUL follows */
-    const qkv_tagged_span *words, *entities; /* in the order of the text */
+    qkv_str text;                            /* the input, with U+FFFD for invalid UTF-8; NUL-terminated */
+    const qkv_tagged_span *words, *entities; /* in text order */
     int64_t n_words, n_entities;
-    int64_t windows; /* that the text was read in */
+    int64_t windows; /* number of windows read */
 } qkv_tagged_text;
 
 /* A result, see qkv_free(). */
@@ -229,89 +238,93 @@ typedef struct qkv_tagged {
     const qkv_tagged_text *texts; /* (n) */
 } qkv_tagged;
 
-/* The likeliest label of every word of n texts (pairs and ids are not read). A word has the label of its first token, which may be
- * the space before it where that is a token of its own. Where a tokenizer marks tokens that go on with a word (WordPiece),
- * words are what it says; else they end at white space, and where letters, marks and digits meet other characters; each
- * ideograph or kana begins one. Words are joined to entities by their labels: B-X begins one and I-X goes on with it, or
- * begins one where there is none; of IOBES and BILOU E- and L- end one, S- and U- are one alone, and M- is like I-. Labels
- * without such marks are names by themselves: words in a row that have the same are one entity. O is no entity. A text of
- * more tokens than max_length is read in windows, `windows` or not, that share a quarter of their tokens: each token counts
- * where more stands around it. A text's results do not depend on the texts beside it. UNSUPPORTED for a model that does not
- * tag; and as qkv_classify(). */
+/* Finds the likeliest label of every word of n texts. pairs and ids of opts are ignored.
+ * Words: the label of a word is that of its first token, which may be the preceding space if the tokenizer makes that a
+ * separate token. A tokenizer that marks continuation tokens (WordPiece) defines the words. Otherwise words end at white space
+ * and where letters, marks and digits meet other characters; each ideograph or kana begins a word.
+ * Entities: words are joined by their labels. B-X begins an entity. I-X continues one, or begins one if none is open. In IOBES
+ * and BILOU, E- and L- end an entity, and S- and U- are a single word. M- is like I-. Labels without such marks are plain
+ * names: consecutive words with the same label form one entity. O is no entity.
+ * Windows: a text above max_length tokens is read in windows that share a quarter of their tokens; the `windows` option is
+ * ignored. Each token is taken from the window that gives it more context.
+ * The results of a text are independent of the other texts. UNSUPPORTED for a model that does not tag; other errors as
+ * qkv_classify(). */
 QKV_API qkv_status qkv_tag(const qkv_model *m, const qkv_str *texts, int64_t n, const qkv_encoder_opts *opts, qkv_tagged **out);
 
-/* ---- answers: an encoder alone, and a classifier of the two ends of a span ---- */
+/* ---- extractive question answering: an encoder alone, and a classifier of the two ends of a span ---- */
 typedef struct qkv_answer_opts {
     size_t size;
-    int n_best;         /* 0 means 1; at most 100 */
-    int64_t max_length; /* tokens of a window, question and special tokens counted; 0 means 384; at most what the model reads */
-    int64_t overlap;    /* tokens of the context that two windows share; 0 means 128; at most half of what a window has */
-    int64_t max_answer; /* tokens of an answer; 0 means 30 */
-    int must_answer;    /* 1: "no answer" is none */
+    int n_best;             /* 0 means 1; at most 100 */
+    int64_t max_length;     /* tokens of a window with question and special tokens; 0 means 384; at most the model's limit */
+    int64_t overlap;        /* context tokens shared by two windows; 0 means 128; at most half of the context in a window */
+    int64_t max_answer;     /* tokens of an answer; 0 means 30 */
+    int must_answer;        /* 1: exclude "no answer" */
     const qkv_hooks *hooks; /* cancel, before every batch; NULL: none */
 } qkv_answer_opts;
 
 typedef struct qkv_answer_span {
-    qkv_span bytes;      /* of the context */
-    qkv_span characters; /* the same counted in code points */
+    qkv_span bytes;      /* in the context */
+    qkv_span characters; /* the same in code points */
     double score;
-    int is_none; /* 1: the context has no answer, says the model; the spans are empty */
+    int is_none; /* 1: the model found no answer in the context; the spans are empty */
 } qkv_answer_span;
 
 /* A result, see qkv_free(). */
 typedef struct qkv_answers {
-    qkv_str context;             /* as it was given, but with U+FFFD for what was not UTF-8; a NUL follows */
-    const qkv_answer_span *best; /* n of them, best first; at most n_best */
+    qkv_str context;             /* the input, with U+FFFD for invalid UTF-8; NUL-terminated */
+    const qkv_answer_span *best; /* (n), best first; at most n_best */
     int n;
-    double none_score; /* of no answer */
-    int64_t windows;   /* that the context was read in */
+    double none_score; /* score of "no answer" */
+    int64_t windows;   /* number of windows read */
 } qkv_answers;
 
-/* Where a context answers a question. It is read with the question before each of its windows; of a question that takes more
- * than half of a window the rest is cut off. In a window p(i) is softmax of the logits of the first token of an answer and
- * q(j) of its last one, over the tokens of the context and the one that all texts begin with; the score of an answer from i
- * to j is p(i) q(j), the same in two windows counts once, by its better score. Answers are whole words, as in qkv_tag(). "No
- * answer" has the score of the text's first token as both ends, the smallest of all windows, as models of SQuAD 2 mean it,
- * and is in its place among the others. So Hugging Face's pipeline computes them. UNSUPPORTED for a model that finds
- * no answers; USAGE for NULL and options out of range; and as qkv_classify(). */
+/* Finds the spans of a context that answer a question, as Hugging Face's pipeline does.
+ * Every window holds the question followed by a part of the context. A question is cut to half of a window.
+ *   p = softmax of the start logits, q = softmax of the end logits, per window, over the context tokens and the first token
+ *   score(i, j) = p(i) q(j)
+ * An answer found in two windows counts once, with its better score. Answers are whole words, as in qkv_tag().
+ * The score of "no answer" is that of the first token of the text as both ends, as in models of SQuAD 2; the minimum over all
+ * windows. "No answer" is ranked among the other answers.
+ * UNSUPPORTED for a model that finds no answers; USAGE for NULL and options out of range; other errors as qkv_classify(). */
 QKV_API qkv_status qkv_answer(const qkv_model *m, qkv_str question, qkv_str context, const qkv_answer_opts *opts,
                               qkv_answers **out);
 
 /* ---- ranking: a cross-encoder reads a query with each passage ---- */
 typedef struct qkv_ranked {
     int64_t index; /* of the passage */
-    float score;   /* 1 / (1 + e^-logit), or the logit if the model's files ask for that */
+    float score;   /* 1 / (1 + e^-logit), or the logit if the model's files request it */
     float logit;
 } qkv_ranked;
 
 /* A result, see qkv_free(). */
 typedef struct qkv_ranking {
     int64_t n;
-    const qkv_ranked *best; /* (n): all passages, best first, of equals the smaller index first */
-    int64_t truncated;      /* pairs that were cut */
+    const qkv_ranked *best; /* (n): all passages, best first; ties by the smaller index */
+    int64_t truncated;      /* number of truncated pairs */
 } qkv_ranking;
 
-/* How well each of n passages fits a query (pairs and ids of opts are not read). UNSUPPORTED for a model that does not have one
- * class; and as qkv_classify(). */
+/* Ranks n passages by relevance to a query. pairs and ids of opts are ignored. UNSUPPORTED for a model that does not have one
+ * class; other errors as qkv_classify(). */
 QKV_API qkv_status qkv_rank(const qkv_model *m, qkv_str query, const qkv_str *passages, int64_t n, const qkv_encoder_opts *opts,
                             qkv_ranking **out);
 
 /* ---- embedding: any encoder, pooled ---- */
 typedef enum qkv_embed_as {
-    QKV_EMBED_AS_PUBLISHED, /* what a published model's files say of it counts for pooling, normalize and a max_length of 0 */
-    QKV_EMBED_AS_GIVEN      /* the options alone count */
+    QKV_EMBED_AS_PUBLISHED, /* a published model's files override pooling, normalize and a max_length of 0 */
+    QKV_EMBED_AS_GIVEN      /* only the options apply */
 } qkv_embed_as;
 
 typedef struct qkv_embed_opts {
     size_t size;
     qkv_embed_as as;
     const qkv_encoder_opts *reading; /* NULL: all zero */
-    qkv_pooling pooling;             /* of an encoder with a classifier also QKV_POOLING_ATTENTION */
-    int normalize;                   /* 1: every vector has length 1 (one of zeros stays) */
+    qkv_pooling pooling;             /* for an encoder with a classifier also QKV_POOLING_ATTENTION */
+    int normalize;                   /* 1: scale every vector to length 1; a zero vector is unchanged */
 } qkv_embed_opts;
 
-/* A vector for each text, (n, dim); as published and of a folder of sentence-transformers as wide as its modules (Pooling of
- * any kind, Dense) make it. Errors as qkv_classify(), but no classifier is needed; UNSUPPORTED for a decoder alone. */
+/* Computes one vector per text, (n, dim). With QKV_EMBED_AS_PUBLISHED, the modules of a sentence-transformers folder (Pooling
+ * of any kind, Dense) determine the width. Errors as qkv_classify(), but no classifier is needed; UNSUPPORTED for a decoder
+ * alone. */
 QKV_API qkv_status qkv_embed(const qkv_model *m, const qkv_str *texts, int64_t n, const qkv_embed_opts *opts, qkv_matrix **out);
 
 /* ---- masked words ---- */
@@ -321,32 +334,33 @@ typedef struct qkv_fill_opts {
     const qkv_hooks *hooks; /* cancel; NULL: none */
 } qkv_fill_opts;
 
-/* One token for a mask, and the text with it in the mask's place; the other masks stay. */
+/* One token for one mask, and the text with the mask replaced. Other masks are kept. */
 typedef struct qkv_filling {
     int32_t id;
-    double p;      /* by softmax over the whole vocabulary */
-    qkv_str token; /* what it stands for, without white space around it; a NUL follows, as in text */
-    qkv_str text;  /* the token of a new word has the white space that the mask had */
+    double p;      /* softmax over the whole vocabulary */
+    qkv_str token; /* text of the token without surrounding white space; NUL-terminated */
+    qkv_str text;  /* the filled text, NUL-terminated; a token that begins a word keeps the white space of the mask */
 } qkv_filling;
 
 /* A result, see qkv_free(). */
 typedef struct qkv_filled {
-    int64_t masks; /* in the text */
+    int64_t masks; /* number of masks in the text */
     int n_best;
-    const qkv_span *places;  /* (masks): where each mask is in the text as it was given, without white space around it */
-    const qkv_filling *best; /* (masks, n_best), likeliest first, of equally likely ones the smaller id */
+    const qkv_span *places;  /* (masks): position of each mask in the input text, without surrounding white space */
+    const qkv_filling *best; /* (masks, n_best), likeliest first; ties by the smaller id */
 } qkv_filled;
 
-/* The n_best likeliest tokens for every mask in a text. A mask is written as the tokenizer spells it, or [MASK], or <mask>;
- * other special tokens in the text are those tokens too. What is not UTF-8 is read as U+FFFD (then places are those of the
- * repaired text). USAGE for NULL, a negative n_best, a model that is not an encoder alone, has no tokenizer, does not fill words
- * or has no mask, and for a text without a mask; LIMIT for more tokens than the model has positions for; NUMERIC; MEMORY. */
+/* Finds the n_best likeliest tokens for every mask in a text. A mask is spelled as in the tokenizer, or [MASK], or <mask>.
+ * Other special tokens in the text are parsed too. Invalid UTF-8 is read as U+FFFD; places then refer to the repaired text.
+ * Errors: USAGE for NULL, a negative n_best, a model that is not an encoder alone, has no tokenizer, does not fill words or
+ * has no mask, and for a text without a mask; LIMIT for more tokens than the model has positions for; NUMERIC; MEMORY. */
 QKV_API qkv_status qkv_fill_mask(const qkv_model *m, qkv_str text, const qkv_fill_opts *opts, qkv_filled **out);
 
 /* ---- likelihood ---- */
 
-/* How surprising texts are: the sum of -log p over their tokens, the end included, and how many those are. Perplexity is
- * exp(nats / tokens), bits a byte nats / log(2) / bytes. Starts as zero. */
+/* Negative log-likelihood of texts. nats is the sum of -log p over their tokens, the end included; tokens is the token count.
+ *   perplexity = exp(nats / tokens)      bits per byte = nats / log(2) / bytes
+ * Initialize it to zero. */
 typedef struct qkv_nll {
     double nats;
     int64_t tokens;
@@ -355,13 +369,15 @@ typedef struct qkv_nll {
 typedef struct qkv_likelihood_opts {
     size_t size;
     int64_t context;        /* tokens of a window; 0 means 256 */
-    int64_t stride;         /* tokens that windows move by, from 1 to context; 0 means context */
+    int64_t stride;         /* tokens between window starts, from 1 to context; 0 means context */
     const qkv_hooks *hooks; /* cancel, before every window; NULL: none */
 } qkv_likelihood_opts;
 
-/* Adds a document's to *sum. Each token is counted once, in the first window that has it. With a stride of context, nats / tokens
- * is the mean loss that training reports for the same text. What is not UTF-8 is read as U+FFFD. USAGE for NULL, a model that has
- * an encoder or no tokenizer, or numbers out of range; NUMERIC; MEMORY; CANCELLED. *sum is then of no use. */
+/* Adds the negative log-likelihood of a document to *sum. Each token is counted once, in the first window that has it. If
+ * stride equals context, nats / tokens is the mean loss that training reports for the same text. Invalid UTF-8 is read as
+ * U+FFFD.
+ * Errors: USAGE for NULL, a model that has an encoder or no tokenizer, or numbers out of range; NUMERIC; MEMORY; CANCELLED.
+ * After an error *sum is undefined. */
 QKV_API qkv_status qkv_log_likelihood(const qkv_model *m, qkv_str text, const qkv_likelihood_opts *opts, qkv_nll *sum);
 
 #ifdef __cplusplus
