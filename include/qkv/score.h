@@ -1,14 +1,14 @@
-/* qkv/score.h: how good are these translations? BLEU and chrF, the same numbers as sacreBLEU's (version 2). And these classes?
- * Accuracy, precision, recall and F1.
+/* qkv/score.h: metrics. BLEU and chrF of translations, equal to sacreBLEU's (version 2). Accuracy, precision, recall and F1 of
+ * classes. Errors and correlations of numbers.
  *
- * A text is UTF-8. hypotheses[i] is the i-th translation; references[r][i] is what the r-th translator made of the same
- * sentence. Time is linear in the text, memory in the longest sentence. Every score is a result: see qkv_free().
+ * Text is UTF-8. hypotheses[i] is the i-th translation; references[r][i] is its r-th reference. Time is linear in the text,
+ * memory in the longest sentence. Every score is a result: see qkv_free().
  *
- * Errors of BLEU and chrF: USAGE for no sentences, no references, NULL or an unknown option; FORMAT for a text that is not
- * UTF-8 (the sentence says which and where); LIMIT for a text of more than QKV_SCORE_CHARACTERS characters or more than
- * QKV_SCORE_REFERENCES references; MEMORY.
+ * Errors of BLEU and chrF: USAGE for no sentences, no references, NULL or an unknown option. FORMAT for text that is not UTF-8
+ * (the message names the text and the position). LIMIT for a text of more than QKV_SCORE_CHARACTERS characters or more than
+ * QKV_SCORE_REFERENCES references. MEMORY.
  *
- * Threads: any number of calls at a time. */
+ * Threads: any number of concurrent calls. */
 #ifndef QKV_SCORE_H
 #define QKV_SCORE_H
 
@@ -21,39 +21,38 @@ extern "C" {
 #define QKV_SCORE_CHARACTERS 16777216
 #define QKV_SCORE_REFERENCES 16
 
-/* What the result was computed with, in sacreBLEU's words, such as
- * "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:qkv-0.1.0". Where sacreBLEU has its version there is ours; the rest
- * means the same, and scores whose rest is equal may be compared. */
+/* The parameters of a score in sacreBLEU's notation, such as "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:qkv-0.1.0".
+ * The version is qkv's; the rest has sacreBLEU's meaning. Scores are comparable if the rest is equal. */
 #define QKV_SIGNATURE_MAX 128
 
 /* ---- BLEU --------------------------------------------------------------------------------------
  * Papineni et al. 2002, over the whole corpus, n-grams of 1 to 4 words:
  *   BLEU = BP * (p1 p2 p3 p4)^(1/4)      BP = min(1, exp(1 - ref_length / hyp_length))      pn = 100 matches / totals
- * An n-gram matches at most as often as the reference that has most of it has it. The k-th order without a match counts as
- * 100 / (2^k totals) (smoothing "exp"). With several references each sentence adds the reference length nearest to its own,
- * the shorter of two equally near. No match of any order, or an order without n-grams: 0. */
+ * The matches of an n-gram are clipped to its maximum count in one reference. The k-th order without a match counts as
+ * 100 / (2^k totals) (smoothing "exp"). With several references, each sentence adds the reference length closest to its length;
+ * ties take the shorter one. BLEU is 0 if no order has a match or if an order has no n-grams. */
 
-/* How text becomes words. */
+/* Word tokenization. */
 typedef enum qkv_score_tokenizer {
-    QKV_SCORE_TOKENIZER_13A, /* as mteval-v13a: ASCII punctuation apart from words, not in numbers; for languages with spaces */
-    QKV_SCORE_TOKENIZER_ZH,  /* each Chinese character, and all of general punctuation, is a word; the rest as 13a */
+    QKV_SCORE_TOKENIZER_13A,  /* mteval-v13a: splits off ASCII punctuation, except in numbers; for languages with spaces */
+    QKV_SCORE_TOKENIZER_ZH,   /* each Chinese character and each sign of general punctuation is a word; otherwise 13a */
     QKV_SCORE_TOKENIZER_CHAR, /* each character is a word */
-    QKV_SCORE_TOKENIZER_INTL, /* as mteval-v14: punctuation and symbols of all scripts apart */
-    QKV_SCORE_TOKENIZER_NONE  /* words are what white space separates */
+    QKV_SCORE_TOKENIZER_INTL, /* mteval-v14: splits off punctuation and symbols of all scripts */
+    QKV_SCORE_TOKENIZER_NONE  /* splits at white space only */
 } qkv_score_tokenizer;
 
-/* Zero means the default: 13a, case matters. */
+/* Default: 13a, case-sensitive. */
 typedef struct qkv_bleu_opts {
     size_t size;
     qkv_score_tokenizer tokenizer;
-    int lowercase; /* compare in lower case */
+    int lowercase; /* 1: ignores case */
 } qkv_bleu_opts;
 
 #define QKV_BLEU_ORDER 4
 typedef struct qkv_bleu_score {
     double score;                                            /* 0 to 100 */
     double precisions[QKV_BLEU_ORDER];                       /* percent, smoothed */
-    int64_t matches[QKV_BLEU_ORDER], totals[QKV_BLEU_ORDER]; /* n-grams of the hypotheses: found in a reference, all */
+    int64_t matches[QKV_BLEU_ORDER], totals[QKV_BLEU_ORDER]; /* n-grams of the hypotheses: matched, all */
     double brevity_penalty;                                  /* BP */
     int64_t hyp_length, ref_length;                          /* words */
     char signature[QKV_SIGNATURE_MAX];
@@ -64,14 +63,14 @@ QKV_API qkv_status qkv_bleu(const qkv_str *hypotheses, const qkv_str *const *ref
                             const qkv_bleu_opts *opts, qkv_bleu_score **out);
 
 /* ---- chrF --------------------------------------------------------------------------------------
- * Popović 2015, over the whole corpus, n-grams of 1 to 6 characters without the white space, and of 1 to word_order words:
+ * Popović 2015, over the whole corpus, n-grams of 1 to 6 characters without white space, and of 1 to word_order words:
  *   chrF = 100 * (1 + 2^2) P R / (2^2 P + R)
- * P, R: matches / n-grams of the hypotheses, of the references, averaged over the orders that both have n-grams of. A sentence
- * whose reference has none of an order adds none to the hypotheses' either. With several references each sentence takes the one
- * that gives it the highest chrF, the first of equals. A word loses one sign of ASCII punctuation at its end, or else at its
- * start; the sign is then a word too. */
+ * P, R: matches / n-grams of the hypotheses, of the references, averaged over the orders present in both. If a sentence's
+ * reference has no n-grams of an order, its hypothesis adds none of that order. With several references, each sentence uses the
+ * one with the highest chrF; ties take the first. One sign of ASCII punctuation is split off the end of a word, else off its
+ * start, and is then a word too. */
 
-/* Zero means the default: chrF, case matters. */
+/* Default: chrF, case-sensitive. */
 typedef struct qkv_chrf_opts {
     size_t size;
     int word_order; /* 0: chrF; 2: chrF++; at most 2 */
@@ -90,39 +89,39 @@ QKV_API qkv_status qkv_chrf(const qkv_str *hypotheses, const qkv_str *const *ref
                             const qkv_chrf_opts *opts, qkv_chrf_score **out);
 
 /* ---- classes -----------------------------------------------------------------------------------
- * Of class k: precision = correct / predicted, recall = correct / actual, F1 = 2 correct / (predicted + actual), where `actual`
- * texts are of class k, `predicted` were said to be, and `correct` are both; what is divided by 0 is 0. Macro F1 is the mean of F1
- * over the classes, micro F1 that of the counts of all classes added up. */
+ * For class k: precision = correct / predicted, recall = correct / actual, F1 = 2 correct / (predicted + actual). `actual`
+ * counts texts of class k, `predicted` counts texts predicted as k, `correct` counts both. Division by 0 gives 0. Macro F1 is
+ * the mean of F1 over the classes. Micro F1 is the F1 of the summed counts of all classes. */
 typedef struct qkv_class_score {  /* closed */
     double precision, recall, f1; /* 0 to 1 */
-    int64_t support;              /* texts that are of the class */
+    int64_t support;              /* texts of the class */
 } qkv_class_score;
 
 typedef struct qkv_class_scores {
-    double accuracy; /* correct / n; of several labels 0: texts are not counted */
+    double accuracy; /* correct / n; multilabel: 0, since texts are not counted */
     double macro_f1, micro_f1;
-    int64_t n, correct;             /* texts; of several labels the labels that texts have */
+    int64_t n, correct;             /* texts; multilabel: labels of the texts */
     const qkv_class_score *classes; /* (n_classes) */
     int64_t n_classes;
 } qkv_class_scores;
 
-/* From a confusion matrix: confusion[i*classes + k] texts are of class i and were said to be of class k. USAGE for NULL, fewer
- * than one class, a negative count; LIMIT for counts that add up to 2^63 or more; MEMORY. */
+/* Scores from a confusion matrix: confusion[i*classes + k] is the number of texts of class i predicted as class k. USAGE for
+ * NULL, fewer than one class, a negative count. LIMIT if the counts add up to 2^63 or more. MEMORY. */
 QKV_API qkv_status qkv_score_classes(const int64_t *confusion, int64_t classes, qkv_class_scores **out);
 
-/* From counts of texts, (labels) each, where a text may have several labels. The same errors. */
+/* Scores from counts of texts, (labels) each, for texts with any number of labels. Same errors. */
 QKV_API qkv_status qkv_score_multilabel(const int64_t *predicted, const int64_t *actual, const int64_t *correct, int64_t labels,
                                         qkv_class_scores **out);
 
-/* ---- numbers ---- */
+/* ---- regression ---- */
 typedef struct qkv_regression_score {
     double rmse, mae;         /* root of the mean squared error; mean absolute error */
-    double pearson, spearman; /* correlations, -1 to 1; of numbers, and of their ranks, equal ones having the mean of
-                                 theirs. NaN where either side is all the same: there is none */
+    double pearson, spearman; /* correlations, -1 to 1, of values and of ranks; ties get their mean rank. NaN if either
+                                 side is constant */
     int64_t n;
 } qkv_regression_score;
 
-/* USAGE for NULL and fewer than one number; NUMERIC for a number that is not finite; MEMORY. */
+/* USAGE for NULL or fewer than one number; NUMERIC for a number that is not finite; MEMORY. */
 QKV_API qkv_status qkv_score_regression(const double *predicted, const double *actual, int64_t n, qkv_regression_score **out);
 
 #ifdef __cplusplus

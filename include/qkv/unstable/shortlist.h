@@ -1,6 +1,6 @@
-/* qkv/unstable/shortlist.h: the target tokens that a source may have.
+/* qkv/unstable/shortlist.h: target vocabulary shortlists for translation.
  *
- * Threads: a list that nobody changes is read by any number of threads. */
+ * Threads: any number of threads may read a shortlist that is not being changed. */
 #ifndef QKV_UNSTABLE_SHORTLIST_H
 #define QKV_UNSTABLE_SHORTLIST_H
 
@@ -14,17 +14,17 @@
 extern "C" {
 #endif
 
-/* ---- a shortlist: which target tokens a sentence may have ----
- * For every source token its likeliest targets, learned from aligned text; what a sentence may have is those of all its tokens,
- * and those that may always come. The output layer is then computed for these alone. */
+/* ---- shortlist: the candidate target tokens of a sentence ----
+ * It lists the likeliest target tokens of every source token, learned from aligned text. The candidates of a sentence are those
+ * of all its tokens and those that are always allowed. The output layer is computed for the candidates only. */
 typedef struct qkv_shortlist qkv_shortlist;
 
 QKV_API void qkv_shortlist_free(qkv_shortlist *s);
 
-/* A list as a safetensors file: vectors of I32 named "always" (ids of targets that may always come), "counts" (how many targets
- * each source has) and "ids" (the targets of source 0, of source 1, ..), each list ascending; and the notes "format", which is
- * "qkv-shortlist-1", "target_vocabulary" and, where the model has tokenizers, "tokenizers": a number made of all spellings, by
- * which the list of another model is refused. IO, MEMORY; loading also FORMAT for a file that is not so, LIMIT. */
+/* Saves to or loads from a safetensors file with three I32 vectors: "always" (target ids that are always allowed), "counts"
+ * (number of targets per source token) and "ids" (the targets of source 0, of source 1, ..). Each list is ascending. Metadata:
+ * "format", which is "qkv-shortlist-1"; "target_vocabulary"; and, if the model has tokenizers, "tokenizers", a hash of all
+ * spellings that detects the list of another model. IO, MEMORY; loading also FORMAT for a malformed file, LIMIT. */
 QKV_API qkv_status qkv_shortlist_save(const qkv_shortlist *s, const char *path);
 QKV_API qkv_shortlist *qkv_shortlist_load(const char *path);
 
