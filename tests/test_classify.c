@@ -342,7 +342,7 @@ static void only_class(void **state)
 
 typedef struct learned {
     qkv_dataset *pairs;
-    qkv_batch batch;
+    qkv_batch *batch;
     qkv_loader *epoch;
 } learned;
 
@@ -359,12 +359,12 @@ static void add_texts(learned *l, const qkv_model *m, int n, const char *const *
             QKV_OK);
     l->epoch = qkv_loader_new(l->pairs, &in_order, 0);
     assert_int_equal(qkv_loader_batch(l->epoch, 0, &l->batch), QKV_OK);
-    assert_int_equal(l->batch.rows, n);
+    assert_int_equal(l->batch->rows, n);
 }
 
 static void free_learned(learned *l)
 {
-    qkv_batch_free(&l->batch);
+    qkv_free(l->batch);
     qkv_loader_free(l->epoch);
     qkv_dataset_free(l->pairs);
 }
@@ -383,7 +383,7 @@ static void weights_by_hand(void **state)
     add_texts(&l, m, TEXTS, texts, of_texts);
     for (int weighs = 0; weighs < 2; weighs++) {
         const qkv_loss o = qkv_loss_classification(weighs ? weights : NULL, CLASSES);
-        qkv_batch *b = &l.batch;
+        qkv_batch *b = l.batch;
         assert_int_equal(o.prepare(&o, b, 1, 0), QKV_OK);
         assert_int_equal(b->tokens, TEXTS);
         double wanted = 0;
@@ -448,14 +448,14 @@ static void learning_and_using_read_alike(void **state)
     assert_int_equal(qkv_classify(m, as_strings(texts, NULL, TEXTS), TEXTS, NULL, &found), QKV_OK);
     for (int r = 0; r < TEXTS; r++) {
         float p[CLASSES];
-        const int32_t *row = l.batch.source + r * l.batch.source_length;
+        const int32_t *row = l.batch->source + r * l.batch->source_length;
         assert_int_equal(row[0], START);
-        assert_int_equal(row[l.batch.source_lengths[r] - 1], END);
-        assert_int_equal(l.batch.labels[r * l.batch.target_length], of_texts[r]);
-        probabilities_of(m, row, l.batch.source_lengths[r], p);
+        assert_int_equal(row[l.batch->source_lengths[r] - 1], END);
+        assert_int_equal(l.batch->labels[r * l.batch->target_length], of_texts[r]);
+        probabilities_of(m, row, l.batch->source_lengths[r], p);
         assert_memory_equal(p, found->data + r * CLASSES, sizeof p);
     }
-    assert_int_equal(l.batch.source[3 * l.batch.source_length + 3], UNKNOWN);
+    assert_int_equal(l.batch->source[3 * l.batch->source_length + 3], UNKNOWN);
     free_learned(&l);
     l = (learned){ .pairs = qkv_dataset_new() }; /* a pair, cut */
     assert_int_equal(
@@ -467,8 +467,8 @@ static void learning_and_using_read_alike(void **state)
     l.epoch = qkv_loader_new(l.pairs, &in_order, 0);
     assert_int_equal(qkv_loader_batch(l.epoch, 0, &l.batch), QKV_OK);
     const int32_t wanted[] = { START, word_id(m, "w1"), word_id(m, "w2"), END, word_id(m, "w3"), END };
-    assert_int_equal(l.batch.source_length, 6);
-    assert_memory_equal(l.batch.source, wanted, sizeof wanted);
+    assert_int_equal(l.batch->source_length, 6);
+    assert_memory_equal(l.batch->source, wanted, sizeof wanted);
     free_learned(&l);
     qkv_free(found);
     qkv_model_free(m);

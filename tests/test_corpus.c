@@ -73,14 +73,14 @@ static void read_back(const qkv_dataset *p, qkv_buffer *out)
     static char text[1 << 16];
     size_t n = 0;
     qkv_loader *e = qkv_loader_new(p, &in_order, 0);
-    qkv_batch b = { 0 };
+    qkv_batch *b = NULL;
     qkv_text *side = NULL;
     assert_int_equal(qkv_loader_size(e), qkv_dataset_size(p)); /* one pair each */
     for (int64_t i = 0; i < qkv_loader_size(e); i++) {
         assert_int_equal(qkv_loader_batch(e, i, &b), QKV_OK);
         for (int s = 0; s < 2; s++) {
-            const int32_t *ids = s ? b.labels : b.source;
-            int64_t length = (s ? b.target_length : b.source_length) - 1;
+            const int32_t *ids = s ? b->labels : b->source;
+            int64_t length = (s ? b->target_length : b->source_length) - 1;
             assert_int_equal(qkv_tokenizer_decode(bytes_only, ids, length, 0, &side), QKV_OK);
             memcpy(text + n, side->data, side->length);
             n += side->length;
@@ -89,7 +89,7 @@ static void read_back(const qkv_dataset *p, qkv_buffer *out)
     }
     *out = (qkv_buffer){ text, n, 0 };
     qkv_free(side);
-    qkv_batch_free(&b);
+    qkv_free(b);
     qkv_loader_free(e);
 }
 
@@ -293,16 +293,16 @@ static void a_megabyte_line(void **state)
     char *line = malloc(LENGTH + 3);
     qkv_dataset *p = qkv_dataset_new();
     qkv_loader *e;
-    qkv_batch b = { 0 };
+    qkv_batch *b = NULL;
     memset(line, 'x', LENGTH);
     memcpy(line + LENGTH, "\ty\n", 3);
     write_gzip(first_path, line, LENGTH + 3);
     assert_int_equal(qkv__dataset_add_corpus(p, bytes_only, bytes_only, first_path, NULL, NULL, NULL), QKV_OK);
     assert_non_null(e = qkv_loader_new(p, &in_order, 0));
     assert_int_equal(qkv_loader_batch(e, 0, &b), QKV_OK);
-    assert_int_equal(b.source_length, LENGTH + 1);
-    assert_int_equal(b.target_length, 2);
-    qkv_batch_free(&b);
+    assert_int_equal(b->source_length, LENGTH + 1);
+    assert_int_equal(b->target_length, 2);
+    qkv_free(b);
     qkv_loader_free(e);
     qkv_dataset_free(p);
     free(line);
@@ -423,7 +423,7 @@ static void same_batch(const qkv_batch *a, const qkv_batch *b)
     assert_int_equal(a->source_length, b->source_length);
     assert_int_equal(a->target_length, b->target_length);
     assert_int_equal(a->tokens, b->tokens);
-    assert_memory_equal(a->memory, b->memory, sizeof(int32_t) * ids);
+    assert_memory_equal(a->source, b->source, sizeof(int32_t) * ids);
 }
 
 static void ids_in_a_file_are_the_same(void **state)
@@ -437,7 +437,7 @@ static void ids_in_a_file_are_the_same(void **state)
     for (size_t l = 0; l < 2; l++) {
         use_failing_files(-1);
         qkv_dataset *q = qkv__dataset_new_with_limit(limits[l]);
-        qkv_batch a = { 0 }, b = { 0 };
+        qkv_batch *a = NULL, *b = NULL;
         assert_int_equal(add_many(q, MANY), QKV_OK);
         assert_true(failing.mapped > 500000);
         qkv_loader *f = qkv_loader_new(q, &opts, 1);
@@ -445,10 +445,10 @@ static void ids_in_a_file_are_the_same(void **state)
         for (int64_t i = 0; i < qkv_loader_size(e); i++) {
             assert_int_equal(qkv_loader_batch(e, i, &a), QKV_OK);
             assert_int_equal(qkv_loader_batch(f, i, &b), QKV_OK);
-            same_batch(&a, &b);
+            same_batch(a, b);
         }
-        qkv_batch_free(&a);
-        qkv_batch_free(&b);
+        qkv_free(a);
+        qkv_free(b);
         qkv_loader_free(f);
         qkv_dataset_free(q);
         assert_int_equal(failing.mapped, 0);
@@ -476,7 +476,7 @@ static void a_full_disk(void **state)
 {
     (void)state;
     const int32_t ids[] = { 5, 6, 7 };
-    qkv_batch b = { 0 };
+    qkv_batch *b = NULL;
     for (long n = 0; n < 4; n++) { /* open, unlink, posix_fallocate, mmap */
         qkv_dataset *p = qkv__dataset_new_with_limit(16);
         assert_int_equal(qkv_dataset_add_ids(p, ids, 2, ids, 1), QKV_OK);
@@ -491,12 +491,12 @@ static void a_full_disk(void **state)
         assert_int_equal(qkv_dataset_add_ids(p, ids, 3, ids, 3), QKV_OK);
         qkv_loader *e = qkv_loader_new(p, &in_order, 0);
         assert_int_equal(qkv_loader_batch(e, 1, &b), QKV_OK);
-        assert_memory_equal(b.source, ids, sizeof ids);
+        assert_memory_equal(b->source, ids, sizeof ids);
         qkv_loader_free(e);
         qkv_dataset_free(p);
         qkv__set_files(NULL);
     }
-    qkv_batch_free(&b);
+    qkv_free(b);
 }
 
 /* A name that somebody has is passed over, and theirs stays; a folder that is not there is named. */

@@ -104,16 +104,16 @@ static void each_token_once(void **state)
                 QKV_OK);
         }
         qkv_loader *e = qkv_loader_new(p, &bare, 0);
-        qkv_batch b = { 0 };
+        qkv_batch *b = NULL;
         int document = 0, at = 0; /* at: tokens of the document that were predicted */
         for (int64_t i = 0; i < qkv_loader_size(e); i++) {
             int64_t counted = 0;
             assert_int_equal(qkv_loader_batch(e, i, &b), QKV_OK);
-            for (int64_t r = 0; r < b.rows; r++) {
-                const int32_t *in = b.target + r * b.target_length, *out = b.labels + r * b.target_length;
-                assert_true(b.target_lengths[r] >= 1 && b.target_lengths[r] <= context);
-                for (int64_t k = 0; k < b.target_length; k++) {
-                    if (k >= b.target_lengths[r]) {
+            for (int64_t r = 0; r < b->rows; r++) {
+                const int32_t *in = b->target + r * b->target_length, *out = b->labels + r * b->target_length;
+                assert_true(b->target_lengths[r] >= 1 && b->target_lengths[r] <= context);
+                for (int64_t k = 0; k < b->target_length; k++) {
+                    if (k >= b->target_lengths[r]) {
                         assert_int_equal(in[k], PAD);
                         assert_int_equal(out[k], QKV_IGNORED);
                         continue;
@@ -123,13 +123,13 @@ static void each_token_once(void **state)
                     counted++;
                 }
                 bool is_over = at == lengths[document] + 1;
-                assert_true(is_over || b.target_lengths[r] == context); /* no window is shorter than it must be */
+                assert_true(is_over || b->target_lengths[r] == context); /* no window is shorter than it must be */
                 if (is_over) document++, at = 0;
             }
-            assert_int_equal(b.tokens, counted);
+            assert_int_equal(b->tokens, counted);
         }
         assert_int_equal(document, DOCUMENTS);
-        qkv_batch_free(&b);
+        qkv_free(b);
         qkv_loader_free(e);
         qkv_dataset_free(p);
     }
@@ -144,16 +144,16 @@ static void short_targets(void **state)
     qkv_dataset *p = qkv_dataset_new();
     for (size_t n = 0; n <= 3; n++) assert_int_equal(qkv_dataset_add_ids(p, NULL, 0, ids, n), QKV_OK);
     qkv_loader *e = qkv_loader_new(p, &bare, 0);
-    qkv_batch b = { 0 };
+    qkv_batch *b = NULL;
     assert_int_equal(qkv_loader_batch(e, 0, &b), QKV_OK);
     const int32_t in[] = { PAD, PAD, 7, PAD, 7, PAD, 7, 8 }, none = QKV_IGNORED;
     const int32_t out[] = { none, none, none, none, 8, none, 8, 9 };
-    assert_int_equal(b.rows, 4);
-    assert_int_equal(b.target_length, 2);
-    assert_int_equal(b.tokens, 3);
-    assert_memory_equal(b.target, in, sizeof in);
-    assert_memory_equal(b.labels, out, sizeof out);
-    qkv_batch_free(&b);
+    assert_int_equal(b->rows, 4);
+    assert_int_equal(b->target_length, 2);
+    assert_int_equal(b->tokens, 3);
+    assert_memory_equal(b->target, in, sizeof in);
+    assert_memory_equal(b->labels, out, sizeof out);
+    qkv_free(b);
     qkv_loader_free(e);
     qkv_dataset_free(p);
 }
@@ -351,7 +351,7 @@ static void documents_do_not_see_each_other(void **state)
     int64_t n = 0;
     for (int k = 0; k < 2; k++) {
         qkv_dataset *p = qkv_dataset_new();
-        qkv_batch b = { 0 };
+        qkv_batch *b = NULL;
         assert_int_equal(
             qkv_dataset_add(
                 p, m, &(qkv_example){ .kind = QKV_EXAMPLE_DOCUMENT, .text = { first[k], strlen(first[k]) }, .max_length = 7 }),
@@ -362,18 +362,19 @@ static void documents_do_not_see_each_other(void **state)
             QKV_OK);
         qkv_loader *e = qkv_loader_new(p, &bare, 0);
         assert_int_equal(qkv_loader_batch(e, 0, &b), QKV_OK);
-        assert_int_equal(b.rows, 2);
-        assert_int_equal(b.target_length, 7);
+        assert_int_equal(b->rows, 2);
+        assert_int_equal(b->target_length, 7);
         qkv_tape *tape = qkv_tape_new(NULL);
         const qkv_tensor *y = qkv__transformer_logits(
-            x, qkv__transformer_decode(
-                   x, tape, &(qkv_tokens){ .ids = b.target, .rows = 2, .length = b.target_length, .lengths = b.target_lengths },
-                   NULL, NULL));
+            x,
+            qkv__transformer_decode(
+                x, tape, &(qkv_tokens){ .ids = b->target, .rows = 2, .length = b->target_length, .lengths = b->target_lengths },
+                NULL, NULL));
         n = qkv_tensor_count(y) / 2;
         logits[k] = malloc(sizeof(float) * (size_t)qkv_tensor_count(y));
         memcpy(logits[k], qkv_tensor_data(y), sizeof(float) * (size_t)qkv_tensor_count(y));
         qkv_tape_free(tape);
-        qkv_batch_free(&b);
+        qkv_free(b);
         qkv_loader_free(e);
         qkv_dataset_free(p);
     }
@@ -392,7 +393,7 @@ static const qkv_batch_opts together = { .max_tokens = 1 << 20, .in_order = 1, .
 typedef struct masked {
     qkv_dataset *pairs;
     qkv_loader *epoch;
-    qkv_batch before, after;
+    qkv_batch *before, *after;
 } masked;
 
 /* rows texts of `length` words each, the last of them one shorter so that there is padding. */
@@ -409,19 +410,19 @@ static void draw_masked(masked *x, int rows, int length)
     free(ids);
     x->epoch = qkv_loader_new(x->pairs, &together, 0);
     assert_int_equal(qkv_loader_batch(x->epoch, 0, &x->before), QKV_OK);
-    assert_int_equal(x->before.rows, rows);
+    assert_int_equal(x->before->rows, rows);
 }
 
 static void mask_again(masked *x, const qkv_loss *o, uint64_t seed, uint64_t pass)
 {
     assert_int_equal(qkv_loader_batch(x->epoch, 0, &x->after), QKV_OK);
-    assert_int_equal(o->prepare(o, &x->after, seed, pass), QKV_OK);
+    assert_int_equal(o->prepare(o, x->after, seed, pass), QKV_OK);
 }
 
 static void free_masked(masked *x)
 {
-    qkv_batch_free(&x->before);
-    qkv_batch_free(&x->after);
+    qkv_free(x->before);
+    qkv_free(x->after);
     qkv_loader_free(x->epoch);
     qkv_dataset_free(x->pairs);
 }
@@ -446,8 +447,8 @@ static void as_many_as_said(void **state)
         const qkv_loss o = qkv_loss_masked_lm(NULL, &opts);
         int64_t chosen = 0, masks = 0, others = 0, kept = 0, ordinary = 0, by_word[WORDS] = { 0 };
         mask_again(&x, &o, 7, 3);
-        for (int64_t i = 0; i < x.before.rows * x.before.source_length; i++) {
-            int32_t was = x.before.source[i], is = x.after.source[i], label = x.after.labels[i];
+        for (int64_t i = 0; i < x.before->rows * x.before->source_length; i++) {
+            int32_t was = x.before->source[i], is = x.after->source[i], label = x.after->labels[i];
             ordinary += was >= FIRST;
             if (label == QKV_IGNORED) {
                 assert_int_equal(is, was);
@@ -464,7 +465,7 @@ static void as_many_as_said(void **state)
             by_word[is - FIRST]++;
         }
         assert_int_equal(ordinary, ROWS * LENGTH - 1);
-        assert_int_equal(x.after.tokens, chosen);
+        assert_int_equal(x.after->tokens, chosen);
         assert_share("chosen", chosen, ordinary, k == 2 ? 0.5 : 0.15);
         assert_share("masks", masks, chosen, 0.8);
         assert_share("kept", kept, chosen, 0.1 + 0.1 / WORDS); /* chance may draw what it was */
@@ -484,15 +485,15 @@ static void each_pass_chooses_anew(void **state)
     draw_masked(&x, ROWS, LENGTH);
     static int32_t source[ALL], labels[ALL];
     mask_again(&x, &o, 7, 3);
-    memcpy(source, x.after.source, sizeof source);
-    memcpy(labels, x.after.labels, sizeof labels);
+    memcpy(source, x.after->source, sizeof source);
+    memcpy(labels, x.after->labels, sizeof labels);
     mask_again(&x, &o, 7, 3);
-    assert_memory_equal(source, x.after.source, sizeof source);
-    assert_memory_equal(labels, x.after.labels, sizeof labels);
+    assert_memory_equal(source, x.after->source, sizeof source);
+    assert_memory_equal(labels, x.after->labels, sizeof labels);
     for (int k = 0; k < 2; k++) { /* another pass, another seed */
         int64_t both = 0;
         mask_again(&x, &o, k ? 8 : 7, k ? 3 : 4);
-        for (int i = 0; i < ALL; i++) both += labels[i] != QKV_IGNORED && x.after.labels[i] != QKV_IGNORED;
+        for (int i = 0; i < ALL; i++) both += labels[i] != QKV_IGNORED && x.after->labels[i] != QKV_IGNORED;
         assert_share("chosen twice", both, ROWS * LENGTH, 0.15 * 0.15);
     }
     free_masked(&x);
@@ -510,7 +511,7 @@ static void at_least_one(void **state)
     draw_masked(&x, 1, 2);
     for (uint64_t pass = 0; pass < 200; pass++) {
         mask_again(&x, &o, 1, pass);
-        assert_true(x.after.tokens >= 1);
+        assert_true(x.after->tokens >= 1);
     }
     free_masked(&x);
     qkv_dataset *p = qkv_dataset_new(); /* nothing to guess at all */
@@ -550,35 +551,35 @@ static void masked_loss_by_hand(void **state)
         qkv_dataset_add(p, m, &(qkv_example){ .kind = QKV_EXAMPLE_TEXT, .text = { "w5 w6 w7 w8 w9", 14 }, .max_length = 4 }),
         QKV_OK);
     qkv_loader *e = qkv_loader_new(p, &together, 0);
-    qkv_batch b = { 0 };
+    qkv_batch *b = NULL;
     assert_int_equal(qkv_loader_batch(e, 0, &b), QKV_OK);
-    assert_int_equal(b.source[0], START);
-    assert_int_equal(b.source_lengths[0], 11);
-    assert_int_equal(b.source_lengths[1], 5); /* cut to 4, and its end */
-    assert_int_equal(o.prepare(&o, &b, 1, 2), QKV_OK);
+    assert_int_equal(b->source[0], START);
+    assert_int_equal(b->source_lengths[0], 11);
+    assert_int_equal(b->source_lengths[1], 5); /* cut to 4, and its end */
+    assert_int_equal(o.prepare(&o, b, 1, 2), QKV_OK);
     qkv_tape *tape = qkv_tape_new(NULL);
-    double got = (double)qkv_tensor_item(o.compute(&o, m, tape, &b, 0)), wanted = 0;
+    double got = (double)qkv_tensor_item(o.compute(&o, m, tape, b, 0)), wanted = 0;
     const float *logits = qkv_tensor_data(qkv__transformer_logits(
         x, qkv__transformer_encode(
                x, tape,
-               &(qkv_tokens){ .ids = b.source, .rows = b.rows, .length = b.source_length, .lengths = b.source_lengths })));
+               &(qkv_tokens){ .ids = b->source, .rows = b->rows, .length = b->source_length, .lengths = b->source_lengths })));
     assert_int_equal(qkv_tape_status(tape), QKV_OK);
     int64_t n = 0;
-    for (int64_t i = 0; i < b.rows * b.source_length; i++) {
-        if (b.labels[i] == QKV_IGNORED) continue;
+    for (int64_t i = 0; i < b->rows * b->source_length; i++) {
+        if (b->labels[i] == QKV_IGNORED) continue;
         double sum = 0;
         for (int k = 0; k < VOCABULARY; k++) sum += exp((double)logits[i * VOCABULARY + k]);
-        wanted += log(sum) - (double)logits[i * VOCABULARY + b.labels[i]];
+        wanted += log(sum) - (double)logits[i * VOCABULARY + b->labels[i]];
         n++;
     }
-    assert_true(n > 0 && n == b.tokens);
+    assert_true(n > 0 && n == b->tokens);
     assert_true(fabs(got - wanted / (double)n) < 1e-5 * got);
     assert_int_equal(qkv_dataset_add(p, m, &(qkv_example){ .kind = QKV_EXAMPLE_TEXT, .text = { "w1", 2 }, .max_length = -1 }),
                      QKV_USAGE);
     assert_int_equal(qkv_dataset_add(p, NULL, &(qkv_example){ .kind = QKV_EXAMPLE_TEXT, .text = { "w1", 2 } }), QKV_USAGE);
     assert_int_equal(qkv_dataset_add(NULL, m, &(qkv_example){ .kind = QKV_EXAMPLE_TEXT, .text = { "w1", 2 } }), QKV_USAGE);
     qkv_tape_free(tape);
-    qkv_batch_free(&b);
+    qkv_free(b);
     qkv_loader_free(e);
     qkv_dataset_free(p);
     qkv_model_free(m);

@@ -167,8 +167,7 @@ static qkv_status each_labelled(void *data, const qkv_labelled *x) { return (voi
 #define V_qkv_mask_arrays_P ZERO(qkv_mask_arrays)
 #define V_qkv_projections_P ZERO(qkv_projections)
 #define V_qkv_attention_capture_P_P EMPTY(qkv_attention_capture)
-#define V_qkv_batch_P ZERO(qkv_batch)
-#define V_const_qkv_batch_P ZERO(qkv_batch)
+#define V_qkv_batch_P_P EMPTY(qkv_batch)
 #define V_qkv_class_scores_P_P &results.classes
 #define V_qkv_regression_score_P_P &results.regression
 #define V_qkv_bleu_score_P_P &results.bleu

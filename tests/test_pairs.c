@@ -57,30 +57,30 @@ static void each_pair_once(void **state)
 {
     (void)state;
     qkv_dataset *p = make_pairs();
-    qkv_batch b = { 0 };
+    qkv_batch *b = NULL;
     for (uint64_t number = 0; number < 3; number++) {
         qkv_loader *e = qkv_loader_new(p, &opts, number);
         int seen[PAIRS] = { 0 };
         int64_t real = 0, padded = 0;
         for (int64_t i = 0; i < qkv_loader_size(e); i++) {
             assert_int_equal(qkv_loader_batch(e, i, &b), QKV_OK);
-            assert_true(b.rows * b.source_length <= opts.max_tokens && b.rows * b.target_length <= opts.max_tokens);
+            assert_true(b->rows * b->source_length <= opts.max_tokens && b->rows * b->target_length <= opts.max_tokens);
             int64_t tokens = 0;
-            for (int64_t row = 0; row < b.rows; row++) {
-                int pair = (b.source[row * b.source_length] - 1000) / 10;
-                check_row(&b, row, pair);
+            for (int64_t row = 0; row < b->rows; row++) {
+                int pair = (b->source[row * b->source_length] - 1000) / 10;
+                check_row(b, row, pair);
                 seen[pair]++;
                 tokens += target_length(pair) + 1;
             }
-            assert_int_equal(b.tokens, tokens);
+            assert_int_equal(b->tokens, tokens);
             real += tokens;
-            padded += b.rows * b.target_length;
+            padded += b->rows * b->target_length;
         }
         for (int i = 0; i < PAIRS; i++) assert_int_equal(seen[i], 1);
         assert_true(padded < real * 11 / 10);
         qkv_loader_free(e);
     }
-    qkv_batch_free(&b);
+    qkv_free(b);
     qkv_dataset_free(p);
 }
 
@@ -89,22 +89,22 @@ static void same_epoch_same_batches(void **state)
     (void)state;
     qkv_dataset *p = make_pairs();
     qkv_loader *first = qkv_loader_new(p, &opts, 4), *again = qkv_loader_new(p, &opts, 4), *next = qkv_loader_new(p, &opts, 5);
-    qkv_batch a = { 0 }, b = { 0 };
+    qkv_batch *a = NULL, *b = NULL;
     int64_t differ = 0, n = qkv_loader_size(first);
     assert_true(n > 10);
     assert_int_equal(qkv_loader_size(again), n);
     for (int64_t i = 0; i < n; i++) {
         assert_int_equal(qkv_loader_batch(first, i, &a), QKV_OK);
         assert_int_equal(qkv_loader_batch(again, i, &b), QKV_OK);
-        assert_int_equal(a.rows, b.rows);
-        assert_memory_equal(a.source, b.source, sizeof(int32_t) * (size_t)(a.rows * a.source_length));
+        assert_int_equal(a->rows, b->rows);
+        assert_memory_equal(a->source, b->source, sizeof(int32_t) * (size_t)(a->rows * a->source_length));
         if (i >= qkv_loader_size(next)) continue;
         assert_int_equal(qkv_loader_batch(next, i, &b), QKV_OK);
-        differ += a.rows != b.rows || a.source[0] != b.source[0];
+        differ += a->rows != b->rows || a->source[0] != b->source[0];
     }
     assert_true(differ > n / 2);
-    qkv_batch_free(&a);
-    qkv_batch_free(&b);
+    qkv_free(a);
+    qkv_free(b);
     qkv_loader_free(first);
     qkv_loader_free(again);
     qkv_loader_free(next);
@@ -118,14 +118,14 @@ static void in_order(void **state)
     qkv_batch_opts o = opts;
     o.in_order = 1;
     qkv_loader *e = qkv_loader_new(p, &o, 0);
-    qkv_batch b = { 0 };
+    qkv_batch *b = NULL;
     int next = 0;
     for (int64_t i = 0; i < qkv_loader_size(e); i++) {
         assert_int_equal(qkv_loader_batch(e, i, &b), QKV_OK);
-        for (int64_t row = 0; row < b.rows; row++) check_row(&b, row, next++);
+        for (int64_t row = 0; row < b->rows; row++) check_row(b, row, next++);
     }
     assert_int_equal(next, PAIRS);
-    qkv_batch_free(&b);
+    qkv_free(b);
     qkv_loader_free(e);
     qkv_dataset_free(p);
 }
@@ -137,7 +137,7 @@ static void odd_pairs(void **state)
     static int32_t ids[1000];
     qkv_dataset *p = qkv_dataset_new();
     qkv_loader *e = qkv_loader_new(p, &opts, 0);
-    qkv_batch b = { 0 };
+    qkv_batch *b = NULL;
     assert_int_equal(qkv_loader_size(e), 0);
     assert_int_equal(qkv_loader_batch(e, 0, &b), QKV_USAGE);
     qkv_loader_free(e);
@@ -151,13 +151,13 @@ static void odd_pairs(void **state)
     int64_t longest = 0;
     for (int i = 0; i < 2; i++) {
         assert_int_equal(qkv_loader_batch(e, i, &b), QKV_OK);
-        assert_int_equal(b.rows, 1);
-        if (b.source_length > longest) longest = b.source_length;
+        assert_int_equal(b->rows, 1);
+        if (b->source_length > longest) longest = b->source_length;
     }
     assert_int_equal(longest, 1001);
     assert_int_equal(qkv_loader_batch(e, -1, &b), QKV_USAGE);
     assert_null(qkv_loader_new(p, &(qkv_batch_opts){ .max_tokens = -1 }, 0));
-    qkv_batch_free(&b);
+    qkv_free(b);
     qkv_loader_free(e);
     qkv_dataset_free(p);
 }
@@ -172,12 +172,12 @@ static void bare_sources(void **state)
     assert_int_equal(qkv_dataset_add_ids(p, ids, 3, ids, 2), QKV_OK);
     assert_int_equal(qkv_dataset_add_ids(p, NULL, 0, ids, 2), QKV_OK);
     qkv_loader *e = qkv_loader_new(p, &o, 0);
-    qkv_batch b = { 0 };
+    qkv_batch *b = NULL;
     assert_int_equal(qkv_loader_batch(e, 0, &b), QKV_OK);
-    assert_true(b.rows == 2 && b.source_length == 3 && b.source_lengths[0] == 3 && b.source_lengths[1] == 1);
-    assert_memory_equal(b.source, wanted, sizeof wanted);
-    assert_int_equal(b.labels[2], 2);
-    qkv_batch_free(&b);
+    assert_true(b->rows == 2 && b->source_length == 3 && b->source_lengths[0] == 3 && b->source_lengths[1] == 1);
+    assert_memory_equal(b->source, wanted, sizeof wanted);
+    assert_int_equal(b->labels[2], 2);
+    qkv_free(b);
     qkv_loader_free(e);
     qkv_dataset_free(p);
 }
@@ -186,12 +186,12 @@ static qkv_status run_once(void)
 {
     qkv_dataset *p = make_pairs();
     qkv_loader *e = p ? qkv_loader_new(p, &opts, 0) : NULL;
-    qkv_batch b = { 0 };
+    qkv_batch *b = NULL;
     qkv_status status = e ? QKV_OK : qkv_error_status();
     for (int64_t i = 0; !status && i < qkv_loader_size(e); i++) status = qkv_loader_batch(e, i, &b);
     double share;
     if (!status) status = qkv__dataset_shared_runs(p, 2, &share);
-    qkv_batch_free(&b);
+    qkv_free(b);
     qkv_loader_free(e);
     qkv_dataset_free(p);
     return status;

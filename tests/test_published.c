@@ -373,16 +373,16 @@ static void pairs_of_roberta(void **state)
     classes_of(m, ids, NULL, 7, wanted);
     check_row(found->data, wanted, 3, 1e-6);
     qkv_dataset *p = qkv_dataset_new();
-    qkv_batch b = { 0 };
+    qkv_batch *b = NULL;
     assert_int_equal(
         qkv_dataset_add(
             p, m, &(qkv_example){ .kind = QKV_EXAMPLE_CLASS, .text = { "t7 t8", 5 }, .pair = { "t9", 2 }, .class_id = 1 }),
         QKV_OK);
     qkv_loader *e = qkv_loader_new(p, &(qkv_batch_opts){ .end = 2 }, 0);
     assert_int_equal(qkv_loader_batch(e, 0, &b), QKV_OK);
-    assert_int_equal(b.source_length, 7);
-    assert_memory_equal(b.source, ids, sizeof ids);
-    qkv_batch_free(&b);
+    assert_int_equal(b->source_length, 7);
+    assert_memory_equal(b->source, ids, sizeof ids);
+    qkv_free(b);
     qkv_loader_free(e);
     qkv_dataset_free(p);
     qkv_free(found);
@@ -410,20 +410,20 @@ static void learning_reads_alike(void **state)
         QKV_OK); /* cut to [CLS] t7 t8 */
     const qkv_batch_opts opts = { .in_order = 1, .start = f.start, .end = f.end, .pad = f.pad };
     qkv_loader *e = qkv_loader_new(p, &opts, 0);
-    qkv_batch b = { 0 };
+    qkv_batch *b = NULL;
     assert_int_equal(qkv_loader_batch(e, 0, &b), QKV_OK);
-    assert_int_equal(b.rows, 5);
+    assert_int_equal(b->rows, 5);
     for (int i = 0; i < 4; i++) {
-        assert_int_equal(b.source_lengths[i], pair_lengths[i]);
-        assert_memory_equal(b.source + i * b.source_length, pair_ids[i], sizeof(int32_t) * (size_t)pair_lengths[i]);
+        assert_int_equal(b->source_lengths[i], pair_lengths[i]);
+        assert_memory_equal(b->source + i * b->source_length, pair_ids[i], sizeof(int32_t) * (size_t)pair_lengths[i]);
     }
-    assert_int_equal(b.source_lengths[4], 4);
+    assert_int_equal(b->source_lengths[4], 4);
     qkv_matrix *found = NULL;
     assert_int_equal(
         qkv_classify(m, as_strings(firsts, NULL, 4), 4, &(qkv_encoder_opts){ .pairs = as_strings(seconds, NULL, 4) }, &found),
         QKV_OK);
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .inference = 1 });
-    const float *together = qkv_tensor_data(qkv_softmax(qkv__classify_batch(m, t, &b)));
+    const float *together = qkv_tensor_data(qkv_softmax(qkv__classify_batch(m, t, b)));
     assert_non_null(together);
     assert_memory_equal(together, found->data, sizeof(float) * 12);
     const qkv_loss o = qkv_loss_classification(NULL, 3);
@@ -436,10 +436,10 @@ static void learning_reads_alike(void **state)
     classes_of(m, (const int32_t[]){ 2, 7, 8, 3 }, NULL, 4, p3);
     wanted -= log(p3[1]) / 5;
     assert_true(fabs(loss - wanted) < 1e-5);
-    assert_null(qkv__classify_batch(NULL, t, &b));
+    assert_null(qkv__classify_batch(NULL, t, b));
     qkv_tape_free(t);
     qkv_free(found);
-    qkv_batch_free(&b);
+    qkv_free(b);
     qkv_loader_free(e);
     qkv_dataset_free(p);
     qkv_model_free(m);
@@ -1226,22 +1226,22 @@ static void masks_words_of_bert(void **state)
     qkv_dataset *p = qkv_dataset_new();
     assert_int_equal(qkv_dataset_add(p, m, &(qkv_example){ .kind = QKV_EXAMPLE_TEXT, .text = { "t7 t8 t9 t10", 12 } }), QKV_OK);
     qkv_loader *e = qkv_loader_new(p, &(qkv_batch_opts){ .start = f.start, .end = f.end, .pad = f.pad }, 0);
-    qkv_batch b = { 0 };
+    qkv_batch *b = NULL;
     int masked = 0;
     for (uint64_t pass = 0; pass < 20; pass++) {
         const int32_t whole[] = { 2, 7, 8, 9, 10, 3 };
         assert_int_equal(qkv_loader_batch(e, 0, &b), QKV_OK);
-        assert_int_equal(b.source_length, 6);
-        assert_memory_equal(b.source, whole, sizeof whole);
-        assert_int_equal(o.prepare(&o, &b, 1, pass), QKV_OK);
-        assert_true(b.source[0] == 2 && b.source[5] == 3);
-        for (int i = 0; i < 6; i++) masked += b.source[i] == f.mask;
+        assert_int_equal(b->source_length, 6);
+        assert_memory_equal(b->source, whole, sizeof whole);
+        assert_int_equal(o.prepare(&o, b, 1, pass), QKV_OK);
+        assert_true(b->source[0] == 2 && b->source[5] == 3);
+        for (int i = 0; i < 6; i++) masked += b->source[i] == f.mask;
         qkv_tape *t = qkv_tape_new(NULL);
-        assert_non_null(o.compute(&o, m, t, &b, 0));
+        assert_non_null(o.compute(&o, m, t, b, 0));
         qkv_tape_free(t);
     }
     assert_true(masked > 10);
-    qkv_batch_free(&b);
+    qkv_free(b);
     qkv_loader_free(e);
     qkv_dataset_free(p);
     qkv_model_free(m);

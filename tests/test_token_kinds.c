@@ -636,15 +636,15 @@ static void a_corpus_of_any_kind(void **state)
         assert_int_equal(qkv__dataset_add_corpus(p, t, t, path, other_path, NULL, &read), QKV_OK);
         assert_true(read.pairs == 2 && read.empty == 1 && qkv_dataset_size(p) == 2);
         qkv_loader *e = qkv_loader_new(p, &(qkv_batch_opts){ .in_order = 1, .start = 1, .end = 2 }, 0);
-        qkv_batch b = { 0 };
+        qkv_batch *b = NULL;
         assert_int_equal(qkv_loader_batch(e, 0, &b), QKV_OK);
-        assert_int_equal(b.source_lengths[0], (kind == QKV_TOKEN_WORDS ? 2 : 7) + 1);
+        assert_int_equal(b->source_lengths[0], (kind == QKV_TOKEN_WORDS ? 2 : 7) + 1);
         if (kind == QKV_TOKEN_WORDS) {
-            assert_int_equal(b.source[0], qkv_tokenizer_id(t, "the"));
-            assert_int_equal(b.source[1], qkv_tokenizer_id(t, "cat"));
-            assert_int_equal(b.target[b.target_length + 2], qkv_tokenizer_id(t, "<unk>"));
+            assert_int_equal(b->source[0], qkv_tokenizer_id(t, "the"));
+            assert_int_equal(b->source[1], qkv_tokenizer_id(t, "cat"));
+            assert_int_equal(b->target[b->target_length + 2], qkv_tokenizer_id(t, "<unk>"));
         }
-        qkv_batch_free(&b);
+        qkv_free(b);
         qkv_loader_free(e);
         qkv_dataset_free(p);
         qkv_tokenizer_free(t);

@@ -621,16 +621,16 @@ static qkv_status tally_texts(const qkv_training *t, const qkv_model *m, tally *
 {
     qkv_loader *e = qkv_loader_new(t->valid, &t->valid_batches, 0);
     qkv_tape *tape = qkv_tape_new(&(qkv_tape_opts){ .inference = 1 });
-    qkv_batch b = { 0 };
+    qkv_batch *b = NULL;
     qkv_status status = e && tape ? QKV_OK : qkv_error_status();
     for (int64_t i = 0; !status && i < qkv_loader_size(e); i++) {
         if ((status = qkv_loader_batch(e, i, &b))) break;
         qkv_tape_reset(tape);
-        const qkv_tensor *logits = qkv__classify_batch(m, tape, &b);
-        if (logits) tally_batch(y, logits, &b);
+        const qkv_tensor *logits = qkv__classify_batch(m, tape, b);
+        if (logits) tally_batch(y, logits, b);
         else status = qkv_tape_status(tape);
     }
-    qkv_batch_free(&b);
+    qkv_free(b);
     qkv_tape_free(tape);
     qkv_loader_free(e);
     return status;

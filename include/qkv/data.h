@@ -151,17 +151,13 @@ typedef struct qkv_batch_opts {
 /* What a label is that does not count. */
 #define QKV_IGNORED (-100)
 
-/* One batch; a zero struct is an empty one, used again and again. */
+/* One batch, a result; the elements of its arrays may be changed. */
 typedef struct qkv_batch {
     int64_t rows, source_length, target_length; /* the longest of the rows */
     int64_t tokens;                             /* labels that count */
     int32_t *source, *target, *labels;          /* (rows, length), padded */
     int32_t *source_lengths, *target_lengths;   /* (rows) */
-    void *memory;
-    size_t bytes;
-    void *reserved[4];
 } qkv_batch;
-QKV_API void qkv_batch_free(qkv_batch *b);
 
 /* One pass over all pairs, cut into batches: each pair once. It depends on the pairs, the options and the number of the epoch
  * alone, so a training that goes on later sees the batches it would have seen. NULL on error: USAGE, MEMORY. You own it; the
@@ -171,8 +167,9 @@ QKV_API qkv_loader *qkv_loader_new(const qkv_dataset *p, const qkv_batch_opts *o
 QKV_API void qkv_loader_free(qkv_loader *e);
 QKV_API int64_t qkv_loader_size(const qkv_loader *e);
 
-/* The i-th batch; a pair that is longer than max_tokens is a batch of its own. USAGE for i out of range, MEMORY. */
-QKV_API qkv_status qkv_loader_batch(const qkv_loader *e, int64_t i, qkv_batch *out);
+/* The i-th batch; a pair that is longer than max_tokens is a batch of its own. *out is NULL or a batch of before, whose memory is
+ * used again. You own it: qkv_free(). USAGE for NULL and i out of range; MEMORY. Then *out is NULL or empty. */
+QKV_API qkv_status qkv_loader_batch(const qkv_loader *e, int64_t i, qkv_batch **out);
 
 #ifdef __cplusplus
 }

@@ -6,6 +6,7 @@
 #include "../base/hash.h"
 #include "../base/options.h"
 #include "../base/random.h"
+#include "../base/result.h"
 #include "../base/size.h"
 
 #include <stdbool.h>
@@ -374,19 +375,26 @@ int64_t qkv_loader_size(const qkv_loader *e) { return e ? e->n_batches : 0; }
 
 /* ---- a batch ---- */
 
-static qkv_status lay_out_batch(qkv_batch *b, int64_t rows, int64_t source, int64_t target)
+/* A batch of so many rows, its arrays one block. NULL with the error set. */
+static qkv_batch *lay_out_batch(qkv_batch *reused, int64_t rows, int64_t source, int64_t target)
 {
-    size_t ids = (size_t)rows * (size_t)(source + 2 * target + 2);
-    if (qkv__grow(&b->memory, &b->bytes, sizeof(int32_t) * ids)) return QKV_MEMORY;
-    b->rows = rows;
-    b->source_length = source;
-    b->target_length = target;
-    b->source = b->memory;
-    b->target = b->source + rows * source;
-    b->labels = b->target + rows * target;
-    b->source_lengths = b->labels + rows * target;
-    b->target_lengths = b->source_lengths + rows;
-    return QKV_OK;
+    static const qkv__result_kind kind = { sizeof(qkv_batch), NULL };
+    qkv_batch *b = qkv__result_begin(reused, &kind);
+    int32_t *ids = b ? qkv__result_alloc(b, sizeof *ids * (size_t)rows * (size_t)(source + 2 * target + 2)) : NULL;
+    if (!ids) {
+        if (!reused) qkv_free(b);
+        return NULL;
+    }
+    int32_t *labels = ids + rows * (source + target), *lengths = labels + rows * target;
+    *b = (qkv_batch){ .rows = rows,
+                      .source_length = source,
+                      .target_length = target,
+                      .source = ids,
+                      .target = ids + rows * source,
+                      .labels = labels,
+                      .source_lengths = lengths,
+                      .target_lengths = lengths + rows };
+    return b;
 }
 
 /* What the decoder reads at place i, and what it is to say there. */
@@ -419,8 +427,9 @@ static void fill_row(const qkv_loader *e, const place *at, qkv_batch *b, int64_t
     b->target_lengths[row] = at->target;
 }
 
-qkv_status qkv__loader_part(const qkv_loader *e, int64_t i, int64_t part, int64_t parts, qkv_batch *out)
+qkv_status qkv__loader_part(const qkv_loader *e, int64_t i, int64_t part, int64_t parts, qkv_batch **out)
 {
+    if (out) qkv__result_clear(*out);
     if (!e || !out || i < 0 || i >= e->n_batches)
         return qkv__fail(QKV_USAGE, "batches: there is no batch %lld in %lld", (long long)i, (long long)qkv_loader_size(e));
     const place *all = e->places + e->starts[e->order[i]];
@@ -430,17 +439,11 @@ qkv_status qkv__loader_part(const qkv_loader *e, int64_t i, int64_t part, int64_
         source = qkv__max(source, at->source);
         target = qkv__max(target, at->target);
     }
-    if (lay_out_batch(out, end - first, source, target)) return QKV_MEMORY;
-    out->tokens = 0;
-    for (const place *at = first; at < end; at++) fill_row(e, at, out, at - first);
+    qkv_batch *b = lay_out_batch(*out, end - first, source, target);
+    if (!b) return qkv_error_status();
+    *out = b;
+    for (const place *at = first; at < end; at++) fill_row(e, at, b, at - first);
     return QKV_OK;
 }
 
-qkv_status qkv_loader_batch(const qkv_loader *e, int64_t i, qkv_batch *out) { return qkv__loader_part(e, i, 0, 1, out); }
-
-void qkv_batch_free(qkv_batch *b)
-{
-    if (!b) return;
-    qkv__release(b->memory, b->bytes);
-    *b = (qkv_batch){ 0 };
-}
+qkv_status qkv_loader_batch(const qkv_loader *e, int64_t i, qkv_batch **out) { return qkv__loader_part(e, i, 0, 1, out); }

@@ -24,7 +24,7 @@ const int32_t *qkv__dataset_side(const qkv_dataset *p, int64_t i, int side, int6
 
 /* Rows `part * rows / parts` to those of the next part of the i-th batch of an epoch, padded to the longest of them; perhaps none.
  * The errors of qkv_loader_batch(), which gives all of them. */
-qkv_status qkv__loader_part(const qkv_loader *e, int64_t i, int64_t part, int64_t parts, qkv_batch *out);
+qkv_status qkv__loader_part(const qkv_loader *e, int64_t i, int64_t part, int64_t parts, qkv_batch **out);
 
 /* Writes all pairs to a file of this machine's byte order, whole or not at all. IO, MEMORY. */
 qkv_status qkv__dataset_write(const qkv_dataset *p, const char *path);

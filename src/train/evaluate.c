@@ -19,16 +19,16 @@ static qkv_status measure_batches(const qkv_model *m, const qkv_loss *o, const q
     qkv__node share = qkv__tree_share(qkv_loader_size(e), qkv_dist_rank(), qkv_dist_size());
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .inference = 1 });
     qkv_status status = t ? QKV_OK : qkv_error_status();
-    qkv_batch b = { 0 };
+    qkv_batch *b = NULL;
     for (int64_t i = share.from; !status && i < share.to; i++) {
         if ((status = qkv__cancelled(hooks, "evaluation"))) break;
         if ((status = qkv__make_batch(o, e, i, 0, 1, seed, (uint64_t)i, &b))) break;
-        qkv_tensor *mean = o->compute(o, m, t, &b, 0);
+        qkv_tensor *mean = o->compute(o, m, t, b, 0);
         if ((status = qkv_tape_status(t))) break;
-        out[i] = (measured){ (double)qkv_tensor_item(mean), b.tokens };
+        out[i] = (measured){ (double)qkv_tensor_item(mean), b->tokens };
         qkv_tape_reset(t);
     }
-    qkv_batch_free(&b);
+    qkv_free(b);
     qkv_tape_free(t);
     return status;
 }

@@ -45,10 +45,10 @@ struct qkv_trainer {
     uint64_t passes; /* forwards so far: the step of the tape, which dropout depends on */
     qkv__best_so_far best_so_far;
     qkv__loss_so_far loss_so_far;
-    qkv_batch *batches; /* of an update, or its micro-batches */
-    double *losses;     /* of the micro-batches, each times its share of the tokens */
-    int64_t *tokens;    /* of the micro-batches */
-    int64_t n_batches;  /* there is room for */
+    qkv_batch **batches; /* of an update, or its micro-batches */
+    double *losses;      /* of the micro-batches, each times its share of the tokens */
+    int64_t *tokens;     /* of the micro-batches */
+    int64_t n_batches;   /* there is room for */
     qkv__partial_sums sums;
     qkv__slices slices;         /* of the weights */
     bool is_sharded;            /* of several ranks: each updates its slices and keeps their state */
@@ -57,10 +57,10 @@ struct qkv_trainer {
 };
 
 qkv_status qkv__make_batch(const qkv_loss *o, const qkv_loader *e, int64_t i, int64_t part, int64_t parts, uint64_t seed,
-                           uint64_t pass, qkv_batch *out)
+                           uint64_t pass, qkv_batch **out)
 {
     qkv_status status = qkv__loader_part(e, i, part, parts, out);
-    return status || !o->prepare || !out->rows ? status : o->prepare(o, out, seed, pass);
+    return status || !o->prepare || !(*out)->rows ? status : o->prepare(o, *out, seed, pass);
 }
 
 /* ---- making ---- */
@@ -110,15 +110,15 @@ static qkv_status hash_pairs(const qkv_trainer *t, uint64_t *hash)
     qkv_batch_opts plain = t->batch_opts;
     plain.in_order = 1;
     qkv_loader *e = qkv_loader_new(t->pairs, &plain, 0);
-    qkv_batch b = { 0 };
+    qkv_batch *b = NULL;
     qkv_status status = e ? QKV_OK : qkv_error_status();
     *hash = QKV__HASH_START;
     for (int64_t i = 0; !status && i < qkv_loader_size(e); i++) {
         if ((status = qkv_loader_batch(e, i, &b))) break;
-        *hash = qkv__hash_bytes(*hash, b.source, sizeof(int32_t) * (size_t)(b.rows * b.source_length));
-        *hash = qkv__hash_bytes(*hash, b.labels, sizeof(int32_t) * (size_t)(b.rows * b.target_length));
+        *hash = qkv__hash_bytes(*hash, b->source, sizeof(int32_t) * (size_t)(b->rows * b->source_length));
+        *hash = qkv__hash_bytes(*hash, b->labels, sizeof(int32_t) * (size_t)(b->rows * b->target_length));
     }
-    qkv_batch_free(&b);
+    qkv_free(b);
     qkv_loader_free(e);
     return status;
 }
@@ -183,7 +183,7 @@ void qkv_trainer_free(qkv_trainer *t)
 {
     if (!t) return;
     if (t->gathering) qkv__all_gather_abandon(t->gathering);
-    for (int64_t i = 0; t->batches && i < t->n_batches; i++) qkv_batch_free(&t->batches[i]);
+    for (int64_t i = 0; t->batches && i < t->n_batches; i++) qkv_free(t->batches[i]);
     qkv__release(t->batches, sizeof *t->batches * (size_t)t->n_batches);
     qkv__release(t->losses, sizeof *t->losses * (size_t)t->n_batches);
     qkv__release(t->tokens, sizeof *t->tokens * (size_t)t->n_batches);
@@ -320,7 +320,7 @@ static qkv_status make_batches(qkv_trainer *t, int64_t n)
     for (int64_t i = share.from; i < share.to && !status; i++) {
         status = qkv__make_batch(&t->loss, t->epoch, t->next + i / parts, i % parts, parts, t->o.seed, t->passes + (uint64_t)i,
                                  &t->batches[i]);
-        t->tokens[i] = t->batches[i].tokens;
+        if (!status) t->tokens[i] = t->batches[i]->tokens;
     }
     return status || qkv_dist_size() == 1 ? status : qkv__share_parts(t->tokens, sizeof *t->tokens, n * parts);
 }
@@ -350,7 +350,7 @@ static qkv_status learn_in_turn(qkv_trainer *t, qkv_train_state *out, int64_t n)
 {
     qkv_status status = QKV_OK;
     for (int64_t i = 0; i < n && !status; i++)
-        status = learn(t, &t->batches[i], t->passes++, share_of(&t->batches[i], out->tokens), &out->loss);
+        status = learn(t, t->batches[i], t->passes++, share_of(t->batches[i], out->tokens), &out->loss);
     return status;
 }
 
@@ -362,7 +362,7 @@ typedef struct shared_update {
 static qkv_status learn_micro_batch(void *data, int64_t i)
 {
     const shared_update *u = data;
-    const qkv_batch *b = &u->trainer->batches[i];
+    const qkv_batch *b = u->trainer->batches[i];
     double *loss = &u->trainer->losses[i];
     *loss = 0;
     if (!b->tokens) return end_gathering(u->trainer);

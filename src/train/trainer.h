@@ -17,7 +17,7 @@ qkv_status qkv__trainer_resume_all(qkv_trainer *t, const char *path);
 /* A part of the i-th batch of an epoch, ready for the forward of that number. A batch of few rows has parts without any. The
  * errors of qkv_loader_batch() and of the loss. */
 qkv_status qkv__make_batch(const qkv_loss *o, const qkv_loader *e, int64_t i, int64_t part, int64_t parts, uint64_t seed,
-                           uint64_t pass, qkv_batch *out);
+                           uint64_t pass, qkv_batch **out);
 
 /* As qkv_trainer_step(), but where ranks shard an update it may end before their parts of the weights have come together: they
  * are on their way while the next step begins. The weights are the update's once qkv__trainer_settle() was called, by
