@@ -76,7 +76,7 @@ static void remove_model(const char *folder)
 static void draw_lengths(qkv_bench_opts o)
 {
     char folder[] = "/tmp/qkv-bench-XXXXXX";
-    const qkv_config llama = { .vocabulary = 8000,
+    const qkv_config llama = { .vocab_size = 8000,
                                .decoder_layers = 6,
                                .dim = 384,
                                .heads = 6,
@@ -84,7 +84,7 @@ static void draw_lengths(qkv_bench_opts o)
                                .pre_norm = 1,
                                .norm = QKV_NORM_RMS,
                                .activation = QKV_ACTIVATION_SWIGLU,
-                               .positions = QKV_POSITION_ROTARY,
+                               .positions = QKV_POSITION_ROPE,
                                .no_bias = 1 };
     save_model(folder, &llama);
     o.folder = folder, o.new_tokens = 8;

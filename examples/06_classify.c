@@ -37,7 +37,7 @@ int main(int argc, char **argv)
     long steps = argc > 3 ? atol(argv[3]) : 600;
     const qkv_tokenizer_opts words = { .kind = QKV_TOKEN_WORDS };
     qkv_tokenizer *t = qkv_tokenizer_train_files((const char *const *)argv + 1, 1, &words);
-    const qkv_config small = { .vocabulary = qkv_tokenizer_vocab_size(t),
+    const qkv_config small = { .vocab_size = qkv_tokenizer_vocab_size(t),
                                .encoder_layers = 2,
                                .dim = 64,
                                .heads = 4,

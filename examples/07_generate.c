@@ -32,13 +32,13 @@ int main(int argc, char **argv)
     long steps = argc > 3 ? atol(argv[3]) : 400;
     const qkv_tokenizer_opts words = { .kind = QKV_TOKEN_WORDS };
     qkv_tokenizer *t = qkv_tokenizer_train_files((const char *const *)argv + 1, 1, &words);
-    const qkv_config small = { .vocabulary = qkv_tokenizer_vocab_size(t),
+    const qkv_config small = { .vocab_size = qkv_tokenizer_vocab_size(t),
                                .decoder_layers = 2,
                                .dim = 64,
                                .heads = 4,
                                .d_ff = 128,
                                .pre_norm = 1,
-                               .positions = QKV_POSITION_ROTARY };
+                               .positions = QKV_POSITION_ROPE };
     work w = { .pairs = qkv_dataset_new(), .model = t ? qkv_model_new(&small, 1) : NULL };
     int ok = w.model && !qkv_model_set_tokenizers(w.model, t, NULL) &&
              !qkv_read_documents(argv[1], QKV_DOCUMENT_LINES, 0, add_line, &w, NULL);

@@ -36,7 +36,7 @@ static qkv_status continue_twice(qkv_session *s, const int32_t *prompt)
 int main(void)
 {
     const qkv_config o = {
-        .vocabulary = VOCABULARY, .decoder_layers = 2, .dim = 32, .heads = 4, .d_ff = 64, .pre_norm = 1, .untied = 1
+        .vocab_size = VOCABULARY, .decoder_layers = 2, .dim = 32, .heads = 4, .d_ff = 64, .pre_norm = 1, .untied = 1
     };
     const int32_t prompt[PROMPT] = { 3, 1, 4, 1, 5, 9 };
     qkv_model *m = qkv_model_new(&o, 2); /* or qkv_model_load(folder, NULL) */

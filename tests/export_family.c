@@ -54,12 +54,12 @@ static const struct shape {
     const char *family;
     qkv_config o;
 } shapes[] = {
-#define SHAPE .vocabulary = SIZE, .encoder_layers = 2, .dim = 24, .heads = 4, .d_ff = 40
+#define SHAPE .vocab_size = SIZE, .encoder_layers = 2, .dim = 24, .heads = 4, .d_ff = 40
 #define TRANSLATOR .decoder_layers = 3, .positions = QKV_POSITION_SINUSOID_HALVES, .activation = QKV_ACTIVATION_SILU
     { "marian", { SHAPE, TRANSLATOR } },
     { "pegasus", { SHAPE, TRANSLATOR, .pre_norm = 1 } },
     { "modernbert",
-      { SHAPE, .positions = QKV_POSITION_ROTARY, .pre_norm = 1, .no_first_norm = 1, .activation = QKV_ACTIVATION_GEGLU,
+      { SHAPE, .positions = QKV_POSITION_ROPE, .pre_norm = 1, .no_first_norm = 1, .activation = QKV_ACTIVATION_GEGLU,
         .embed_norm = 1, .unscaled = 1, .no_bias = 1, .no_norm_bias = 1, .head = 1, .no_head_bias = 1, .output_bias = 1 } },
 };
 

@@ -15,7 +15,7 @@ static qkv_tokenizer *learn(const char *path)
 /* Larger weights than usual, so that the model has opinions. */
 static qkv_model *make(const char *kind, int64_t vocabulary)
 {
-    qkv_config o = { .vocabulary = vocabulary, .encoder_layers = 1, .decoder_layers = 2, .dim = 16, .heads = 2, .d_ff = 32 };
+    qkv_config o = { .vocab_size = vocabulary, .encoder_layers = 1, .decoder_layers = 2, .dim = 16, .heads = 2, .d_ff = 32 };
     if (strstr(kind, "encoder")) o.decoder_layers = 0;
     if (strstr(kind, "decoder")) o.encoder_layers = 0;
     if (strstr(kind, "learned")) o.positions = QKV_POSITION_LEARNED, o.max_positions = 12;

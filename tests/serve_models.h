@@ -38,7 +38,7 @@ static inline qkv_model *make_served(int kind)
 {
     static const char *const labels[] = { "good", "bad", "so so" };
     qkv_tokenizer *t = learn_tokens();
-    qkv_config o = { .vocabulary = qkv_tokenizer_vocab_size(t), .dim = 16, .heads = 2, .d_ff = 32 };
+    qkv_config o = { .vocab_size = qkv_tokenizer_vocab_size(t), .dim = 16, .heads = 2, .d_ff = 32 };
     if (kind != MODEL_LANGUAGE) o.encoder_layers = 2;
     if (kind == MODEL_PAIR || kind == MODEL_LANGUAGE) o.decoder_layers = 2;
     if (kind == MODEL_CLASSES) o.classes = 3;

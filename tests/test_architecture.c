@@ -34,7 +34,7 @@ static int list_models(named_model models[MODELS])
         assert_int_equal(qkv_config_preset(presets[n], 37000, &models[n].o), QKV_OK);
     }
     models[n++] = (named_model){ "bert",
-                                 { .vocabulary = 30522,
+                                 { .vocab_size = 30522,
                                    .encoder_layers = 12,
                                    .dim = 768,
                                    .heads = 12,
@@ -49,7 +49,7 @@ static int list_models(named_model models[MODELS])
                                    .activation = QKV_ACTIVATION_GELU,
                                    .pooler = QKV_POOLER_TANH } };
     models[n++] = (named_model){ "gpt2",
-                                 { .vocabulary = 50257,
+                                 { .vocab_size = 50257,
                                    .decoder_layers = 12,
                                    .dim = 768,
                                    .heads = 12,
@@ -60,7 +60,7 @@ static int list_models(named_model models[MODELS])
                                    .unscaled = 1,
                                    .activation = QKV_ACTIVATION_GELU_TANH } };
     models[n++] = (named_model){ "llama",
-                                 { .vocabulary = 128256,
+                                 { .vocab_size = 128256,
                                    .decoder_layers = 32,
                                    .dim = 4096,
                                    .heads = 32,
@@ -71,10 +71,10 @@ static int list_models(named_model models[MODELS])
                                    .no_bias = 1,
                                    .unscaled = 1,
                                    .untied = 1,
-                                   .positions = QKV_POSITION_ROTARY,
+                                   .positions = QKV_POSITION_ROPE,
                                    .activation = QKV_ACTIVATION_SWIGLU } };
     models[n++] = (named_model){ "modernbert",
-                                 { .vocabulary = 50368,
+                                 { .vocab_size = 50368,
                                    .encoder_layers = 22,
                                    .dim = 768,
                                    .heads = 12,
@@ -87,12 +87,12 @@ static int list_models(named_model models[MODELS])
                                    .head = 1,
                                    .output_bias = 1,
                                    .unscaled = 1,
-                                   .positions = QKV_POSITION_ROTARY,
+                                   .positions = QKV_POSITION_ROPE,
                                    .activation = QKV_ACTIVATION_GEGLU,
                                    .no_first_norm = 1 } };
     models[n++] = (named_model){ "t5",
                                  { .size = sizeof(qkv_config),
-                                   .vocabulary = 32128,
+                                   .vocab_size = 32128,
                                    .encoder_layers = 12,
                                    .decoder_layers = 12,
                                    .dim = 768,
@@ -109,7 +109,7 @@ static int list_models(named_model models[MODELS])
                                    .activation = QKV_ACTIVATION_GEGLU_TANH } };
     models[n++] = (named_model){ "albert",
                                  { .size = sizeof(qkv_config),
-                                   .vocabulary = 30000,
+                                   .vocab_size = 30000,
                                    .encoder_layers = 12,
                                    .dim = 768,
                                    .heads = 12,
@@ -125,7 +125,7 @@ static int list_models(named_model models[MODELS])
                                    .embed_dim = 128,
                                    .shared_layers = 1 } };
     models[n++] = (named_model){ "classifier",
-                                 { .vocabulary = 8000,
+                                 { .vocab_size = 8000,
                                    .encoder_layers = 2,
                                    .dim = 128,
                                    .heads = 4,
@@ -212,7 +212,7 @@ static void nothing_lies_over_anything(void **state)
 /* The same model in small, so that it can be made. */
 static qkv_config shrunk(qkv_config o)
 {
-    o.vocabulary = 50;
+    o.vocab_size = 50;
     o.dim = 32;
     o.d_ff = 48;
     o.heads = o.kv_heads ? 8 : 4;
@@ -233,7 +233,7 @@ static void every_weight_is_counted(void **state)
         if (i % 4 == 1) o.untied = o.output_bias = 1;
         if (i % 4 == 2) o.pre_norm = !o.pre_norm, o.no_bias = 1, o.qkv_bias = 1, o.no_first_norm = 0;
         if (i % 4 == 3 && o.head) o.classes = 3, o.pooler = o.embed_dim ? QKV_POOLER_GELU : QKV_POOLER_HEAD;
-        if (i % 4 == 3 && o.encoder_layers && o.decoder_layers) o.target_vocabulary = 70;
+        if (i % 4 == 3 && o.encoder_layers && o.decoder_layers) o.target_vocab_size = 70;
         qkv_model *m = qkv_model_new(&o, 1);
         assert_non_null(m);
         qkv__architecture a;
@@ -279,14 +279,14 @@ static void what_makes_no_model_is_refused(void **state)
 {
     (void)state;
     qkv_buffer text = { 0 };
-    qkv_config o = { .vocabulary = 10, .dim = 8, .heads = 2, .d_ff = 8 };
+    qkv_config o = { .vocab_size = 10, .dim = 8, .heads = 2, .d_ff = 8 };
     assert_int_equal(qkv_model_drawing_text(&o, NULL, &text), QKV_USAGE);
     o.encoder_layers = 1;
     assert_int_equal(qkv_model_drawing_text(&o, NULL, &text), QKV_OK);
     o.heads = 0;
     assert_int_equal(qkv_picture_model("/tmp/x.png", &o, NULL), QKV_USAGE);
     assert_int_equal(qkv_picture_model("/tmp/x.gif",
-                                       &(qkv_config){ .vocabulary = 1, .encoder_layers = 1, .dim = 1, .heads = 1, .d_ff = 1 },
+                                       &(qkv_config){ .vocab_size = 1, .encoder_layers = 1, .dim = 1, .heads = 1, .d_ff = 1 },
                                        NULL),
                      QKV_UNSUPPORTED);
     qkv_buffer_free(&text);

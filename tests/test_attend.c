@@ -55,7 +55,7 @@ static qkv_tokenizer *learn(qkv_token_kind kind)
 static qkv_model *make_model_with(shape s, qkv_tokenizer *t)
 {
     if (!t) return NULL;
-    const qkv_config o = { .vocabulary = qkv_tokenizer_vocab_size(t) + s.spare,
+    const qkv_config o = { .vocab_size = qkv_tokenizer_vocab_size(t) + s.spare,
                            .encoder_layers = s.encoder,
                            .decoder_layers = s.decoder,
                            .dim = 16,
@@ -633,7 +633,7 @@ static void bad_texts_and_options(void **state)
     (void)state;
     const int32_t big = 100000, small = -1;
     qkv_model *m = make_model(pair), *e = make_model(encoder), *d = make_model(decoder),
-              *ids = qkv_model_new(&(qkv_config){ .vocabulary = 9, .encoder_layers = 1, .dim = 8, .heads = 1, .d_ff = 8 }, 0);
+              *ids = qkv_model_new(&(qkv_config){ .vocab_size = 9, .encoder_layers = 1, .dim = 8, .heads = 1, .d_ff = 8 }, 0);
     refused(NULL, "x", NULL, NULL, QKV_USAGE, "a model");
     refused(m, NULL, NULL, NULL, QKV_USAGE, "a text");
     assert_int_equal(qkv_attend(m, qkv_cstr("x"), NULL, NULL), QKV_USAGE);

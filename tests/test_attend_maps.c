@@ -34,7 +34,7 @@ static qkv_model *make_model(uint64_t seed)
         t = qkv_tokenizer_train(w, &(qkv_tokenizer_opts){ .min_count = 1 });
     qkv_word_counts_free(w);
     if (!t) return NULL;
-    const qkv_config o = { .vocabulary = qkv_tokenizer_vocab_size(t),
+    const qkv_config o = { .vocab_size = qkv_tokenizer_vocab_size(t),
                            .encoder_layers = LAYERS,
                            .decoder_layers = LAYERS,
                            .dim = 16,

@@ -341,7 +341,7 @@ static void *read_to_the_end(void *data)
 
 static void a_row_that_fails_fails_alone(void **state)
 {
-    const qkv_config o = { .vocabulary = 9,
+    const qkv_config o = { .vocab_size = 9,
                            .decoder_layers = 1,
                            .dim = 8,
                            .heads = 1,

@@ -49,7 +49,7 @@ static rows measure(qkv_bench_kind kind, const qkv_bench_opts *o, int most)
 
 /* ---- models of our own ---- */
 
-static const qkv_config small = { .vocabulary = 50, .dim = 8, .heads = 2, .d_ff = 16, .untied = 1 };
+static const qkv_config small = { .vocab_size = 50, .dim = 8, .heads = 2, .d_ff = 16, .untied = 1 };
 
 static const char *saved(const char *name, int encoder, int decoder)
 {

@@ -93,7 +93,7 @@ static void copy_out(double *to, const float *from, int n)
 static void begin(setup *s, qkv_pooling how)
 {
     const qkv_config o = {
-        .vocabulary = 9, .encoder_layers = 1, .dim = DIM, .heads = 2, .d_ff = 8, .classes = CLASSES, .pooling = how
+        .vocab_size = 9, .encoder_layers = 1, .dim = DIM, .heads = 2, .d_ff = 8, .classes = CLASSES, .pooling = how
     };
     *s = (setup){ .params = qkv_params_new(1), .tape = qkv_tape_new(NULL) };
     s->model = qkv__transformer_new(s->params, &o);
@@ -201,7 +201,7 @@ static void pooling_refuses(void **state)
     end(&s);
     qkv_params *p = qkv_params_new(1);
     const qkv__transformer *plain = qkv__transformer_new(
-        p, &(qkv_config){ .vocabulary = 9, .encoder_layers = 1, .dim = DIM, .heads = 2, .d_ff = 8 });
+        p, &(qkv_config){ .vocab_size = 9, .encoder_layers = 1, .dim = DIM, .heads = 2, .d_ff = 8 });
     qkv_tape *t = qkv_tape_new(NULL);
     assert_null(qkv__transformer_classify(plain, qkv_constant(t, QKV_SHAPE(1, 2, DIM), NULL), NULL));
     assert_int_equal(qkv_tape_status(t), QKV_USAGE);
@@ -235,7 +235,7 @@ static void rows_alone_and_together(void **state)
     for (int i = 0; i < ROWS * LONGEST; i++) ids[i] = (i * 7 + i / 5) % 50;
     for (qkv_pooling how = QKV_POOLING_MEAN; how <= QKV_POOLING_ATTENTION; how++) {
         const qkv_config o = {
-            .vocabulary = 50, .encoder_layers = 2, .dim = WIDE, .heads = 4, .d_ff = 96, .classes = CLASSES, .pooling = how
+            .vocab_size = 50, .encoder_layers = 2, .dim = WIDE, .heads = 4, .d_ff = 96, .classes = CLASSES, .pooling = how
         };
         qkv_params *p = qkv_params_new(3);
         const qkv__transformer *m = qkv__transformer_new(p, &o);
@@ -273,7 +273,7 @@ static qkv_tokenizer *word_tokenizer(void)
     return t;
 }
 
-static const qkv_config reader = { .vocabulary = 24,
+static const qkv_config reader = { .vocab_size = 24,
                                    .encoder_layers = 2,
                                    .dim = 16,
                                    .heads = 2,

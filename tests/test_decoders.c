@@ -129,7 +129,7 @@ static void writes_what_pytorch_writes(void **state)
         qkv_model *m = load(golden_folder(models[i].name));
         open_golden(models[i].name);
         int64_t n = ids_of("prompt", prompt), more = ids_of("greedy", wanted);
-        int64_t size = qkv__model_config(m)->vocabulary;
+        int64_t size = qkv__model_config(m)->vocab_size;
         qkv_session *s = qkv_session_new(m, NULL);
         assert_int_equal(qkv_session_start(s, 1), QKV_OK);
         for (int64_t k = 0; k < n; k++) written[prompt[k]] = true;
@@ -208,7 +208,7 @@ static qkv_model *with_window(const struct decoder *d, int64_t window)
     qkv_model *from = load(golden_folder(d->name));
     qkv_config o = *qkv__model_config(from);
     o.size = sizeof o;
-    o.window = window;
+    o.window_size = window;
     qkv_model *m = qkv_model_new(&o, 7);
     if (!m) fail_msg("%s: %s", d->name, qkv_error());
     qkv_model_free(from);
@@ -227,7 +227,7 @@ static void check_windows(const struct decoder *d, int64_t window)
     long_text(ids, LONG);
     qkv_model *model = with_window(d, window);
     const qkv__transformer *m = qkv__model_transformer(model);
-    int64_t heads = qkv__transformer_config(m)->heads, size = qkv__transformer_config(m)->vocabulary;
+    int64_t heads = qkv__transformer_config(m)->heads, size = qkv__transformer_config(m)->vocab_size;
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .inference = 1, .keep_attention = 1 });
     const float *whole = qkv_tensor_data(qkv__transformer_logits(
         m, qkv__transformer_decode(m, t, &(qkv_tokens){ .ids = ids, .rows = 1, .length = LONG }, NULL, NULL)));

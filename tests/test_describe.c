@@ -20,7 +20,7 @@
 
 static qkv_model *make_model_of(int64_t classes, uint64_t seed)
 {
-    const qkv_config o = { .vocabulary = 20, .encoder_layers = 2, .dim = 8, .heads = 2, .d_ff = 16, .classes = classes };
+    const qkv_config o = { .vocab_size = 20, .encoder_layers = 2, .dim = 8, .heads = 2, .d_ff = 16, .classes = classes };
     return qkv_model_new(&o, seed);
 }
 

@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-static const qkv_config bert = { .vocabulary = 11,
+static const qkv_config bert = { .vocab_size = 11,
                                  .encoder_layers = 1,
                                  .dim = 8,
                                  .heads = 2,
@@ -22,7 +22,7 @@ static const qkv_config bert = { .vocabulary = 11,
                                  .embed_norm = 1,
                                  .unscaled = 1,
                                  .token_types = 2 };
-static const qkv_config gpt2 = { .vocabulary = 11,
+static const qkv_config gpt2 = { .vocab_size = 11,
                                  .decoder_layers = 1,
                                  .dim = 8,
                                  .heads = 2,
@@ -31,18 +31,18 @@ static const qkv_config gpt2 = { .vocabulary = 11,
                                  .max_positions = 9,
                                  .pre_norm = 1,
                                  .unscaled = 1 };
-static const qkv_config llama = { .vocabulary = 11,
+static const qkv_config llama = { .vocab_size = 11,
                                   .decoder_layers = 1,
                                   .dim = 8,
                                   .heads = 2,
                                   .d_ff = 12,
-                                  .positions = QKV_POSITION_ROTARY,
+                                  .positions = QKV_POSITION_ROPE,
                                   .pre_norm = 1,
                                   .norm = QKV_NORM_RMS,
                                   .unscaled = 1,
                                   .no_bias = 1,
                                   .activation = QKV_ACTIVATION_SWIGLU };
-static const qkv_config marian = { .vocabulary = 11,
+static const qkv_config marian = { .vocab_size = 11,
                                    .encoder_layers = 1,
                                    .decoder_layers = 1,
                                    .dim = 8,
@@ -50,12 +50,12 @@ static const qkv_config marian = { .vocabulary = 11,
                                    .d_ff = 12,
                                    .positions = QKV_POSITION_SINUSOID_HALVES };
 
-static const qkv_config modernbert = { .vocabulary = 11,
+static const qkv_config modernbert = { .vocab_size = 11,
                                        .encoder_layers = 1,
                                        .dim = 8,
                                        .heads = 2,
                                        .d_ff = 12,
-                                       .positions = QKV_POSITION_ROTARY,
+                                       .positions = QKV_POSITION_ROPE,
                                        .pre_norm = 1,
                                        .no_first_norm = 1,
                                        .no_norm_bias = 1,
@@ -86,7 +86,7 @@ static void encoders(void **state)
     expect("bert", &bert, NULL);
     DIFFERS("bert", bert, o.encoder_layers = 0, "an encoder alone");
     DIFFERS("bert", bert, o.decoder_layers = 1, "an encoder alone");
-    DIFFERS("bert", bert, o.positions = QKV_POSITION_ROTARY, "positions are learned");
+    DIFFERS("bert", bert, o.positions = QKV_POSITION_ROPE, "positions are learned");
     DIFFERS("bert", bert, o.pre_norm = 1, "after each sub-layer");
     DIFFERS("bert", bert, o.norm = QKV_NORM_RMS, "layer norms");
     DIFFERS("bert", bert, o.embed_norm = 0, "embed_norm");
@@ -146,7 +146,7 @@ static void modern_encoders(void **state)
     DIFFERS(family, modernbert, o.encoder_layers = 0, "an encoder alone");
     DIFFERS(family, modernbert, o.decoder_layers = 1, "an encoder alone");
     DIFFERS(family, modernbert, o.positions = QKV_POSITION_LEARNED, "are rotary");
-    DIFFERS(family, modernbert, o.rotary_factor = 8, "not scaled");
+    DIFFERS(family, modernbert, o.rope_factor = 8, "not scaled");
     DIFFERS(family, modernbert, o.pre_norm = 0, "but the first");
     DIFFERS(family, modernbert, o.no_first_norm = 0, "but the first");
     DIFFERS(family, modernbert, o.norm = QKV_NORM_RMS, "layer norms");
@@ -164,7 +164,7 @@ static void modern_encoders(void **state)
     DIFFERS(family, modernbert, o.output_bias = 1, "comes with a head");
     DIFFERS(family, modernbert, o.untied = 1, "comes with a head");
     DIFFERS(family, modernbert, o.pooler = QKV_POOLER_TANH, "no pooler");
-    DIFFERS(family, modernbert, (o.window = 3, o.full_every = 3, o.local_rotary_base = 50), NULL);
+    DIFFERS(family, modernbert, (o.window_size = 3, o.global_every = 3, o.window_rope_base = 50), NULL);
     DIFFERS(family, filler, o.untied = 1, NULL);
     DIFFERS(family, classifier, o.pooler = QKV_POOLER_NONE, "reads its head");
     DIFFERS(family, classifier, o.pooling = QKV_POOLING_FIRST, NULL);
@@ -240,27 +240,29 @@ static void newer_decoders(void **state)
     DIFFERS("gemma", gemma, o.activation = QKV_ACTIVATION_GEGLU, "a GELU gate");
     DIFFERS("gemma", gemma, o.no_bias = 0, "no biases");
     DIFFERS("gemma", gemma, o.post_norm = 1, "no norms behind");
-    DIFFERS("gemma", gemma, o.window = 4, "the whole text");
+    DIFFERS("gemma", gemma, o.window_size = 4, "the whole text");
     expect("gemma2", &gemma, "post_norm");
-    DIFFERS("gemma2", gemma, (o.post_norm = 1, o.window = 4, o.full_every = 2, o.score_cap = o.logit_cap = 3), NULL);
+    DIFFERS("gemma2", gemma, (o.post_norm = 1, o.window_size = 4, o.global_every = 2, o.score_softcap = o.logit_softcap = 3),
+            NULL);
     DIFFERS("gemma2", gemma, (o.post_norm = 1, o.qk_norm = 1), "no norms");
     DIFFERS("gemma2", gemma, (o.post_norm = 1, o.parallel = 1), "one after the other");
     DIFFERS("gemma3_text", gemma, o.post_norm = 1, "qk_norm");
-    DIFFERS("gemma3_text", gemma, (o.post_norm = o.qk_norm = 1, o.window = 4, o.local_rotary_base = 50), NULL);
+    DIFFERS("gemma3_text", gemma, (o.post_norm = o.qk_norm = 1, o.window_size = 4, o.window_rope_base = 50), NULL);
     expect("phi3", &llama, NULL);
-    DIFFERS("phi3", gemma, (o.unscaled = 1, o.activation = QKV_ACTIVATION_SWIGLU, o.rotary_width = 2), NULL);
+    DIFFERS("phi3", gemma, (o.unscaled = 1, o.activation = QKV_ACTIVATION_SWIGLU, o.rope_width = 2), NULL);
     DIFFERS("phi3", llama, o.no_bias = 0, "no biases");
     DIFFERS("phi3", llama, o.d_k = 6, "share dim evenly");
     expect("qwen3", &llama, "qk_norm");
     DIFFERS("qwen3", gemma, (o.unscaled = 1, o.activation = QKV_ACTIVATION_SWIGLU, o.qk_norm = 1), NULL);
     DIFFERS("llama", gemma, (o.unscaled = 1, o.activation = QKV_ACTIVATION_SWIGLU, o.attention_scale = 1), "sqrt(d_k)");
-    DIFFERS("llama", gemma, (o.unscaled = 1, o.activation = QKV_ACTIVATION_SWIGLU, o.logit_cap = 1), "no caps");
-    DIFFERS("mistral", gemma, (o.unscaled = 1, o.activation = QKV_ACTIVATION_SWIGLU, o.window = 3), NULL);
-    DIFFERS("mistral", gemma, (o.unscaled = 1, o.activation = QKV_ACTIVATION_SWIGLU, o.window = 3, o.window_from = 1),
+    DIFFERS("llama", gemma, (o.unscaled = 1, o.activation = QKV_ACTIVATION_SWIGLU, o.logit_softcap = 1), "no caps");
+    DIFFERS("mistral", gemma, (o.unscaled = 1, o.activation = QKV_ACTIVATION_SWIGLU, o.window_size = 3), NULL);
+    DIFFERS("mistral", gemma,
+            (o.unscaled = 1, o.activation = QKV_ACTIVATION_SWIGLU, o.window_size = 3, o.window_from_layer = 1),
             "all of its layers");
     DIFFERS("opt", gpt2, o.first_position = 2, NULL);
     expect("opt", &gpt2, "from 2 on");
-    DIFFERS("gpt_neox", gpt2, o.positions = QKV_POSITION_ROTARY, NULL);
+    DIFFERS("gpt_neox", gpt2, o.positions = QKV_POSITION_ROPE, NULL);
     expect("gpt_neox", &gpt2, "are rotary");
 }
 
@@ -291,9 +293,9 @@ static void translators(void **state)
         DIFFERS(both[i], base, o.classes = 2, "no classifier");
     }
     DIFFERS("marian", marian, o.pre_norm = 1, "after each sub-layer");
-    DIFFERS("marian", marian, o.target_vocabulary = 9, NULL);
+    DIFFERS("marian", marian, o.target_vocab_size = 9, NULL);
     expect("pegasus", &marian, "before each sub-layer");
-    DIFFERS("pegasus", marian, (o.pre_norm = 1, o.target_vocabulary = 9), "share one vocabulary");
+    DIFFERS("pegasus", marian, (o.pre_norm = 1, o.target_vocab_size = 9), "share one vocabulary");
 }
 
 int main(void)

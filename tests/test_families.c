@@ -258,7 +258,7 @@ static void compare_greedy(const char *name)
     qkv_model *m = load(golden_folder(name));
     assert_int_equal(open_golden(name), QKV_OK);
     batch b = read_batch(true);
-    int64_t length = dimension("greedy", 1), size = qkv__model_config(m)->vocabulary;
+    int64_t length = dimension("greedy", 1), size = qkv__model_config(m)->vocab_size;
     const float *wanted = numbers("greedy", NULL);
     int32_t start = qkv__model_get_info(m)->start, ids[BATCH] = { start, start };
     bool written[BATCH][64] = { { false } };
@@ -699,7 +699,7 @@ static void info_comes_back(void **state)
 static void turned_matrices_come_back(void **state)
 {
     (void)state;
-    const qkv_config o = { .vocabulary = 23,
+    const qkv_config o = { .vocab_size = 23,
                            .decoder_layers = 2,
                            .dim = 40,
                            .heads = 2,
@@ -986,15 +986,15 @@ static void saved_and_loaded(void **state)
 }
 
 static const qkv_config ours[] = {
-    { .vocabulary = 11,
+    { .vocab_size = 11,
       .encoder_layers = 2,
       .decoder_layers = 1,
       .dim = 8,
       .heads = 2,
       .d_ff = 12,
       .positions = QKV_POSITION_SINUSOID_HALVES },
-    { .vocabulary = 11,
-      .target_vocabulary = 9,
+    { .vocab_size = 11,
+      .target_vocab_size = 9,
       .encoder_layers = 1,
       .decoder_layers = 2,
       .dim = 8,
@@ -1004,7 +1004,7 @@ static const qkv_config ours[] = {
       .untied = 1,
       .output_bias = 1,
       .unscaled = 1 },
-    { .vocabulary = 11,
+    { .vocab_size = 11,
       .encoder_layers = 1,
       .dim = 8,
       .heads = 2,
@@ -1017,7 +1017,7 @@ static const qkv_config ours[] = {
       .classes = 4,
       .pooling = QKV_POOLING_FIRST,
       .pooler = QKV_POOLER_TANH },
-    { .vocabulary = 11,
+    { .vocab_size = 11,
       .decoder_layers = 2,
       .dim = 8,
       .heads = 2,
@@ -1028,19 +1028,19 @@ static const qkv_config ours[] = {
       .pre_norm = 1,
       .untied = 1,
       .activation = QKV_ACTIVATION_GELU_TANH },
-    { .vocabulary = 11,
+    { .vocab_size = 11,
       .decoder_layers = 1,
       .dim = 8,
       .heads = 4,
       .kv_heads = 2,
       .d_ff = 12,
-      .positions = QKV_POSITION_ROTARY,
+      .positions = QKV_POSITION_ROPE,
       .unscaled = 1,
       .pre_norm = 1,
       .norm = QKV_NORM_RMS,
       .activation = QKV_ACTIVATION_SWIGLU,
       .no_bias = 1 },
-    { .vocabulary = 11,
+    { .vocab_size = 11,
       .encoder_layers = 2,
       .decoder_layers = 1,
       .dim = 8,
@@ -1048,7 +1048,7 @@ static const qkv_config ours[] = {
       .d_ff = 12,
       .positions = QKV_POSITION_SINUSOID_HALVES,
       .pre_norm = 1 },
-    { .vocabulary = 11,
+    { .vocab_size = 11,
       .encoder_layers = 1,
       .decoder_layers = 2,
       .dim = 8,
@@ -1060,8 +1060,8 @@ static const qkv_config ours[] = {
       .untied = 1,
       .output_bias = 1,
       .unscaled = 1 },
-#define MODERNBERT                                                                                                            \
-    .vocabulary = 11, .encoder_layers = 2, .dim = 8, .heads = 2, .d_ff = 12, .positions = QKV_POSITION_ROTARY, .pre_norm = 1, \
+#define MODERNBERT                                                                                                          \
+    .vocab_size = 11, .encoder_layers = 2, .dim = 8, .heads = 2, .d_ff = 12, .positions = QKV_POSITION_ROPE, .pre_norm = 1, \
     .no_first_norm = 1, .embed_norm = 1, .unscaled = 1
     { MODERNBERT, .activation = QKV_ACTIVATION_GEGLU, .no_bias = 1, .no_norm_bias = 1, .head = 1, .no_head_bias = 1,
       .output_bias = 1 },
@@ -1069,8 +1069,8 @@ static const qkv_config ours[] = {
     { MODERNBERT, .activation = QKV_ACTIVATION_GEGLU },
     { MODERNBERT, .activation = QKV_ACTIVATION_GEGLU, .head = 1, .output_bias = 1, .classes = 3, .pooling = QKV_POOLING_FIRST,
       .pooler = QKV_POOLER_HEAD },
-    { MODERNBERT, .activation = QKV_ACTIVATION_GEGLU, .window = 2, .full_every = 2, .local_rotary_base = 50 },
-    { MODERNBERT, .activation = QKV_ACTIVATION_GEGLU, .window = 1, .window_from = 1 },
+    { MODERNBERT, .activation = QKV_ACTIVATION_GEGLU, .window_size = 2, .global_every = 2, .window_rope_base = 50 },
+    { MODERNBERT, .activation = QKV_ACTIVATION_GEGLU, .window_size = 1, .window_from_layer = 1 },
 };
 static const char *const ours_as[] = { "marian",     "marian",     "bert",       "gpt2",       "llama",
                                        "pegasus",    "pegasus",    "modernbert", "modernbert", "modernbert",
@@ -1171,7 +1171,7 @@ static void folded_under_their_names(void **state)
         qkv_config o = ours[shapes[i]];
         if (i < 3) o.positions = QKV_POSITION_SINUSOID;
         else o.unscaled = o.untied = 0;
-        if (i == 1) o.target_vocabulary = 9;
+        if (i == 1) o.target_vocab_size = 9;
         qkv_model *m = qkv_model_new(&o, 3);
         if (qkv_model_save(m, folder, ours_as[shapes[i]])) fail_msg("%s", qkv_error());
         qkv_model *again = load(folder);
@@ -1233,7 +1233,7 @@ static void tokenizers_of_a_model(void **state)
 {
     (void)state;
     qkv_config o = ours[0];
-    o.vocabulary = 300;
+    o.vocab_size = 300;
     qkv_model *m = qkv_model_new(&o, 3);
     qkv_tokenizer *source = learn("a line of text"), *target = learn("eine Zeile Text");
     assert_int_equal(qkv_model_set_tokenizers(m, source, target), QKV_OK);
@@ -1246,7 +1246,7 @@ static void tokenizers_of_a_model(void **state)
     assert_ptr_not_equal(qkv_model_tokenizer(again, QKV_SIDE_SOURCE), qkv_model_tokenizer(again, QKV_SIDE_TARGET));
     qkv_model_free(again);
     qkv_model_free(m);
-    o.vocabulary = 200; /* and now a folder of a smaller model with that tokenizer */
+    o.vocab_size = 200; /* and now a folder of a smaller model with that tokenizer */
     m = qkv_model_new(&o, 3);
     assert_int_equal(qkv_model_save(m, folder, "marian"), QKV_OK);
     refuses("a tokenizer that is too large", QKV_FORMAT, "but the model's vocabulary 200");
@@ -1258,12 +1258,12 @@ static void tokenizers_of_a_model(void **state)
 static void nothing_is_copied(void **state)
 {
     (void)state;
-    const qkv_config o = { .vocabulary = 1000,
+    const qkv_config o = { .vocab_size = 1000,
                            .decoder_layers = 2,
                            .dim = 128,
                            .heads = 4,
                            .d_ff = 256,
-                           .positions = QKV_POSITION_ROTARY,
+                           .positions = QKV_POSITION_ROPE,
                            .unscaled = 1,
                            .pre_norm = 1,
                            .norm = QKV_NORM_RMS,

@@ -40,7 +40,7 @@ static qkv_model *make_model_of(qkv_token_kind kind, qkv_position_kind positions
 {
     qkv_tokenizer *t = learn(kind);
     if (!t) return NULL;
-    const qkv_config o = { .vocabulary = qkv_tokenizer_vocab_size(t) + spare,
+    const qkv_config o = { .vocab_size = qkv_tokenizer_vocab_size(t) + spare,
                            .decoder_layers = 2,
                            .dim = 16,
                            .heads = 2,
@@ -121,7 +121,7 @@ static double log_softmax(const float *logits, int32_t n, int32_t id)
 static void greedy_is_the_largest_of_whole_forwards(void **state)
 {
     (void)state;
-    static const qkv_position_kind kinds[] = { QKV_POSITION_SINUSOID, QKV_POSITION_ROTARY, QKV_POSITION_LEARNED };
+    static const qkv_position_kind kinds[] = { QKV_POSITION_SINUSOID, QKV_POSITION_ROPE, QKV_POSITION_LEARNED };
     qkv_generated *g = NULL;
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .inference = 1 });
     for (int k = 0; k < 4; k++) {
@@ -151,7 +151,7 @@ static void log_p_is_the_models_own(void **state)
     (void)state;
     qkv_generated *g = NULL;
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .inference = 1 });
-    qkv_model *m = make_model(QKV_POSITION_ROTARY);
+    qkv_model *m = make_model(QKV_POSITION_ROPE);
     int32_t known = qkv_tokenizer_vocab_size(qkv_model_tokenizer(m, QKV_SIDE_SOURCE));
     generate(m, (qkv_generate_opts){ .max_tokens = 30, .temperature = 1.5f, .top_k = 40, .repetition_penalty = 1.3f }, &g);
     assert_true(g->n > 5);
@@ -167,7 +167,7 @@ static void log_p_is_the_models_own(void **state)
 static void same_on_any_threads(void **state)
 {
     (void)state;
-    qkv_model *m = make_model(QKV_POSITION_ROTARY);
+    qkv_model *m = make_model(QKV_POSITION_ROPE);
     qkv_generated *one = NULL, *many = NULL;
     for (int sample = 0; sample < 4; sample++) {
         const qkv_generate_opts o = { .max_tokens = 40, .temperature = (float)sample * 0.5f, .top_p = 0.95f, .sample = sample };
@@ -344,7 +344,7 @@ static void positions_end(void **state)
 {
     (void)state;
     static const char many[] = "zzzzzzzzzzzzzzzzzzzzzzzzzzz"; /* a token each: the corpus has no z */
-    qkv_model *m = make_model(QKV_POSITION_LEARNED), *rotary = make_model(QKV_POSITION_ROTARY);
+    qkv_model *m = make_model(QKV_POSITION_LEARNED), *rotary = make_model(QKV_POSITION_ROPE);
     qkv_generated *g = NULL;
     const qkv_generate_opts o = { .max_tokens = 100, .temperature = 1, .start = START, .end = -1 }; /* never ends by itself */
     for (size_t n = 0; n < LONGEST + 3; n++) {
@@ -414,7 +414,7 @@ static int repeated_pairs(const qkv_generated *g)
 static void no_pair_comes_twice(void **state)
 {
     (void)state;
-    qkv_model *m = make_model(QKV_POSITION_ROTARY);
+    qkv_model *m = make_model(QKV_POSITION_ROPE);
     qkv_generated *g = NULL;
     qkv_generate_opts o = { .max_tokens = 80, .start = START, .end = -1 };
     generate(m, o, &g);
@@ -440,7 +440,7 @@ static void words_and_characters(void **state)
     (void)state;
     qkv_generated *g = NULL;
     const qkv_generate_opts o = { .max_tokens = 5, .start = START, .end = -1 };
-    qkv_model *m = make_model_of(QKV_TOKEN_WORDS, QKV_POSITION_ROTARY, 0);
+    qkv_model *m = make_model_of(QKV_TOKEN_WORDS, QKV_POSITION_ROPE, 0);
     generate(m, o, &g);
     assert_int_equal(g->text.data[0], ' '); /* a word follows a word */
     int spaces = 0;
@@ -449,7 +449,7 @@ static void words_and_characters(void **state)
     assert_int_equal(qkv_generate(m, qkv_cstr(""), &o, &g), QKV_OK);
     assert_int_not_equal(g->text.data[0], ' ');
     qkv_model_free(m);
-    m = make_model_of(QKV_TOKEN_CHARACTERS, QKV_POSITION_ROTARY, 0);
+    m = make_model_of(QKV_TOKEN_CHARACTERS, QKV_POSITION_ROPE, 0);
     generate(m, o, &g);
     size_t at = 0, bytes, characters = 0;
     for (; at < g->text.length; at += bytes, characters++) qkv_utf8_next(g->text.data + at, g->text.length - at, &bytes);
@@ -473,10 +473,10 @@ static void refused(const qkv_model *m, qkv_status wanted, const qkv_generate_op
 static void bad_models_and_options(void **state)
 {
     (void)state;
-    qkv_config t = { .vocabulary = 400, .encoder_layers = 1, .decoder_layers = 1, .dim = 8, .heads = 1, .d_ff = 8 };
+    qkv_config t = { .vocab_size = 400, .encoder_layers = 1, .decoder_layers = 1, .dim = 8, .heads = 1, .d_ff = 8 };
     qkv_model *pair = qkv_model_new(&t, 0);
     t.encoder_layers = 0;
-    qkv_model *ids = qkv_model_new(&t, 0), *m = make_model(QKV_POSITION_ROTARY);
+    qkv_model *ids = qkv_model_new(&t, 0), *m = make_model(QKV_POSITION_ROPE);
     qkv_generated *g = NULL;
     refused(NULL, QKV_USAGE, NULL, "a model");
     refused(pair, QKV_USAGE, NULL, "without an encoder");
@@ -552,7 +552,7 @@ static void the_likeliest_are_told(void **state)
     qkv_generated *g = NULL, *plain = NULL;
     (void)state;
     assert_true(m && t);
-    int64_t n = qkv__model_config(m)->vocabulary;
+    int64_t n = qkv__model_config(m)->vocab_size;
     const qkv_generate_opts o = { .max_tokens = 12, .temperature = 0.8f, .seed = 4 };
     qkv_generate_opts told = o;
     told.n_top = TOP, told.score_prompt = 1;

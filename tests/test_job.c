@@ -247,7 +247,7 @@ static void the_papers_settings_choose_nothing(void **state)
 static void a_plan_changes_no_weight(void **state)
 {
     (void)state;
-    const qkv_config small = { .vocabulary = 12, .encoder_layers = 1, .decoder_layers = 1, .dim = 16, .heads = 2, .d_ff = 32 };
+    const qkv_config small = { .vocab_size = 12, .encoder_layers = 1, .decoder_layers = 1, .dim = 16, .heads = 2, .d_ff = 32 };
     qkv_model *m = qkv_model_new(&small, 3);
     qkv_dataset *p = qkv_dataset_new();
     const int32_t ids[] = { 3, 4, 5, 6 };

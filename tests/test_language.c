@@ -43,13 +43,13 @@ static qkv_tokenizer *word_tokenizer(void)
     return t;
 }
 
-static const qkv_config decoder = { .vocabulary = VOCABULARY,
+static const qkv_config decoder = { .vocab_size = VOCABULARY,
                                     .decoder_layers = 2,
                                     .dim = 16,
                                     .heads = 2,
                                     .d_ff = 32,
                                     .pre_norm = 1,
-                                    .positions = QKV_POSITION_ROTARY };
+                                    .positions = QKV_POSITION_ROPE };
 
 static qkv_model *word_model(const qkv_config *o)
 {

@@ -40,7 +40,7 @@ static qkv_tokenizer *learn(void)
 static qkv_model *make_model(void)
 {
     qkv_tokenizer *t = learn();
-    const qkv_config o = { .vocabulary = t ? qkv_tokenizer_vocab_size(t) : 1,
+    const qkv_config o = { .vocab_size = t ? qkv_tokenizer_vocab_size(t) : 1,
                            .encoder_layers = 1,
                            .decoder_layers = 1,
                            .dim = 16,

@@ -22,7 +22,7 @@
 #include "model/model.h"
 
 static const qkv_config tiny = { .size = sizeof(qkv_config),
-                                 .vocabulary = 11,
+                                 .vocab_size = 11,
                                  .encoder_layers = 1,
                                  .decoder_layers = 2,
                                  .dim = 8,
@@ -30,7 +30,7 @@ static const qkv_config tiny = { .size = sizeof(qkv_config),
                                  .d_ff = 12,
                                  .dropout = 0.1f };
 static const qkv_config odd = { .size = sizeof(qkv_config),
-                                .vocabulary = 11,
+                                .vocab_size = 11,
                                 .decoder_layers = 1,
                                 .dim = 8,
                                 .heads = 4,
@@ -41,9 +41,9 @@ static const qkv_config odd = { .size = sizeof(qkv_config),
                                 .norm = QKV_NORM_RMS,
                                 .norm_eps = 1e-6f,
                                 .activation = QKV_ACTIVATION_SWIGLU,
-                                .positions = QKV_POSITION_ROTARY,
+                                .positions = QKV_POSITION_ROPE,
                                 .first_position = 3,
-                                .rotary_base = 500000,
+                                .rope_base = 500000,
                                 .no_bias = 1,
                                 .untied = 1,
                                 .unscaled = 1,
@@ -52,7 +52,7 @@ static const qkv_config odd = { .size = sizeof(qkv_config),
                                 .ffn_dropout = 0.15f };
 
 static const qkv_config variant = { .size = sizeof(qkv_config),
-                                    .vocabulary = 11,
+                                    .vocab_size = 11,
                                     .encoder_layers = 1,
                                     .dim = 8,
                                     .heads = 2,
@@ -69,18 +69,18 @@ static const qkv_config variant = { .size = sizeof(qkv_config),
                                     .head = 1,
                                     .output_bias = 1 };
 static const qkv_config scaled = { .size = sizeof(qkv_config),
-                                   .vocabulary = 11,
+                                   .vocab_size = 11,
                                    .decoder_layers = 1,
                                    .dim = 8,
                                    .heads = 2,
                                    .d_ff = 12,
-                                   .positions = QKV_POSITION_ROTARY,
+                                   .positions = QKV_POSITION_ROPE,
                                    .no_bias = 1,
                                    .qkv_bias = 1,
-                                   .rotary_factor = 8,
-                                   .rotary_low = 1,
-                                   .rotary_high = 4,
-                                   .rotary_length = 64 };
+                                   .rope_factor = 8,
+                                   .rope_low = 1,
+                                   .rope_high = 4,
+                                   .rope_length = 64 };
 
 /* ---- a folder of its own for every test ---- */
 
@@ -490,7 +490,7 @@ static void files_that_change(void **state)
 static void models_in_memory(void **state)
 {
     (void)state;
-    const qkv_config wide = { .vocabulary = 64, .encoder_layers = 1, .dim = 64, .heads = 2, .d_ff = 256 };
+    const qkv_config wide = { .vocab_size = 64, .encoder_layers = 1, .dim = 64, .heads = 2, .d_ff = 256 };
     char other[96], saved[128];
     snprintf(other, sizeof other, "%s/saved", folder);
     snprintf(saved, sizeof saved, "%s/model.safetensors", other);
@@ -597,7 +597,7 @@ static void bad_schedules(void **state)
 static void positions_of_a_model(void **state)
 {
     (void)state;
-    qkv_config o = { .vocabulary = 8, .encoder_layers = 1, .dim = 4, .heads = 1, .d_ff = 4, .first_position = 2 };
+    qkv_config o = { .vocab_size = 8, .encoder_layers = 1, .dim = 4, .heads = 1, .d_ff = 4, .first_position = 2 };
     qkv_array table = { 0 };
     qkv_model *m = qkv_model_new(&o, 1);
     assert_int_equal(qkv_model_positions(m, QKV_SIDE_SOURCE, 3, &table), QKV_OK);
@@ -618,7 +618,7 @@ static void positions_of_a_model(void **state)
     assert_string_equal(qkv_error(), "positions: the model has no decoder");
     assert_int_equal(qkv_model_positions(m, QKV_SIDE_SOURCE, -1, &table), QKV_USAGE);
     qkv_model_free(m);
-    o.positions = QKV_POSITION_ROTARY, o.max_positions = 0, o.first_position = 0;
+    o.positions = QKV_POSITION_ROPE, o.max_positions = 0, o.first_position = 0;
     m = qkv_model_new(&o, 1);
     assert_int_equal(qkv_model_positions(m, QKV_SIDE_SOURCE, 1, &table), QKV_USAGE);
     assert_null(table.data);

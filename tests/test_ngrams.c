@@ -18,7 +18,7 @@
 
 enum { VOCABULARY = 12, SLOTS = 4096, CLASSES = 3, TEXTS = 6, LENGTH = 4, OF_TEXT = 2 * CLASSES };
 static const qkv_config opts = { .size = sizeof opts,
-                                 .vocabulary = VOCABULARY,
+                                 .vocab_size = VOCABULARY,
                                  .encoder_layers = 1,
                                  .dim = 8,
                                  .heads = 2,

@@ -302,14 +302,14 @@ static qkv_status each_labelled(void *data, const qkv_labelled *x) { return (voi
 /* clang-format on */
 
 static qkv_config shape = {
-    .encoder_layers = 1, .decoder_layers = 1, .dim = 8, .heads = 2, .d_ff = 8, .classes = 2, .vocabulary = 300
+    .encoder_layers = 1, .decoder_layers = 1, .dim = 8, .heads = 2, .d_ff = 8, .classes = 2, .vocab_size = 300
 };
 static qkv_loss loss;
 
 static bool make_chat(void)
 {
     static const char written[] = "{{ messages | length }}";
-    const qkv_config o = { .decoder_layers = 1, .dim = 8, .heads = 2, .d_ff = 8, .vocabulary = 300 };
+    const qkv_config o = { .decoder_layers = 1, .dim = 8, .heads = 2, .d_ff = 8, .vocab_size = 300 };
     it.talker = qkv_model_new(&o, 1);
     if (!it.talker || qkv_model_set_tokenizers(it.talker, qkv_tokenizer_train(it.words, NULL), NULL)) return false;
     it.chat = qkv_chat_new(it.talker, &(qkv_chat_opts){ .chat_template = written, .max_context = 16 });

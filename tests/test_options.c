@@ -30,8 +30,8 @@ static void test_first_release(void **state)
 {
     (void)state;
     const qkv_config o = first_release();
-    assert_int_equal(o.vocabulary, 300);
-    assert_int_equal(o.target_vocabulary, 300);
+    assert_int_equal(o.vocab_size, 300);
+    assert_int_equal(o.target_vocab_size, 300);
     assert_int_equal(o.encoder_layers, 1);
     assert_int_equal(o.decoder_layers, 1);
     assert_int_equal(o.dim, 16);
@@ -57,18 +57,18 @@ static void test_old_hashes(void **state)
     (void)state;
     const qkv_config translator = first_release();
     assert_true(qkv__transformer_hash(&translator) == 0x3202b80d14d8f361);
-    const qkv_config classifier = { .vocabulary = 300,
+    const qkv_config classifier = { .vocab_size = 300,
                                     .encoder_layers = 2,
                                     .dim = 16,
                                     .heads = 4,
                                     .d_ff = 40,
                                     .activation = QKV_ACTIVATION_SWIGLU,
-                                    .positions = QKV_POSITION_ROTARY,
+                                    .positions = QKV_POSITION_ROPE,
                                     .dropout = 0.1f,
                                     .classes = 2,
                                     .pooling = QKV_POOLING_ATTENTION };
     assert_true(qkv__transformer_hash(&classifier) == 0x192d6ed4dbee5b01);
-    const qkv_config generator = { .vocabulary = 33,
+    const qkv_config generator = { .vocab_size = 33,
                                    .decoder_layers = 2,
                                    .dim = 16,
                                    .heads = 4,
@@ -81,7 +81,7 @@ static void test_old_hashes(void **state)
     qkv_config published = classifier;
     published.pooler = QKV_POOLER_TANH;
     published.token_types = 2;
-    published.rotary_factor = 8;
+    published.rope_factor = 8;
     assert_true(qkv__transformer_hash(&published) == 0x8a06d858a3db79bc);
     qkv_config newer = translator; /* than 0.1.0 */
     newer.no_source_eos = 1;
@@ -136,7 +136,7 @@ static void test_every_value(void **state)
 #define QKV_OPTION_VALUE(member, value, ...)                        \
     memset(&o, 0, sizeof o);                                        \
     o.member = value;                                               \
-    o.vocabulary = 1; /* the first values are those of all zeros */ \
+    o.vocab_size = 1; /* the first values are those of all zeros */ \
     check_row(#value, &o);
 #include <qkv/transformer.def>
 }

@@ -628,7 +628,7 @@ static void fills_refusals(void **state)
 static qkv_model *model_of_ours(void)
 {
     static const char *const specials[] = { "<pad>", "<s>", "</s>", "<unk>", "<mask>" };
-    const qkv_config o = { .vocabulary = VOCABULARY, .encoder_layers = 1, .dim = 16, .heads = 2, .d_ff = 16 };
+    const qkv_config o = { .vocab_size = VOCABULARY, .encoder_layers = 1, .dim = 16, .heads = 2, .d_ff = 16 };
     qkv_word_counts *w = qkv_word_counts_new(QKV_TOKEN_WORDS);
     assert_int_equal(qkv_word_counts_add(w, (qkv_str){ "a good film is it", 17 }), QKV_OK);
     const qkv_tokenizer_opts opts = { .vocabulary = VOCABULARY, .min_count = 1, .specials = specials, .n_specials = 5 };
@@ -726,7 +726,7 @@ static void prompts_of_byte_pairs_begin_with_nothing(void **state)
 {
     (void)state;
     static const char *const specials[] = { "<|endoftext|>" };
-    const qkv_config o = { .vocabulary = 257,
+    const qkv_config o = { .vocab_size = 257,
                            .decoder_layers = 1,
                            .dim = 16,
                            .heads = 2,
@@ -1296,7 +1296,7 @@ static void bytes_are_one_unit(void **state)
     (void)state;
     qkv_tokenizer *t = qkv_tokenizer_load(QKV_GOLDEN "/spm_bytes.model");
     assert_non_null(t);
-    const qkv_config o = { .vocabulary = qkv_tokenizer_vocab_size(t), .decoder_layers = 1, .dim = 8, .heads = 1, .d_ff = 8 };
+    const qkv_config o = { .vocab_size = qkv_tokenizer_vocab_size(t), .decoder_layers = 1, .dim = 8, .heads = 1, .d_ff = 8 };
     qkv_model *m = qkv_model_new(&o, 1);
     assert_int_equal(qkv_model_set_tokenizers(m, t, NULL), QKV_OK);
     qkv_attention_capture *a = NULL;

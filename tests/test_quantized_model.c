@@ -23,7 +23,7 @@
 enum { VOCABULARY = 90, TOKENS = 40 };
 
 /* Widths that are no multiple of a group, so that every row has an end of its own. */
-static const qkv_config decoder = { .vocabulary = VOCABULARY,
+static const qkv_config decoder = { .vocab_size = VOCABULARY,
                                     .decoder_layers = 2,
                                     .dim = 72,
                                     .heads = 4,
@@ -31,10 +31,10 @@ static const qkv_config decoder = { .vocabulary = VOCABULARY,
                                     .pre_norm = 1,
                                     .norm = QKV_NORM_RMS,
                                     .activation = QKV_ACTIVATION_SWIGLU,
-                                    .positions = QKV_POSITION_ROTARY,
+                                    .positions = QKV_POSITION_ROPE,
                                     .untied = 1 };
 static const qkv_config translator = {
-    .vocabulary = VOCABULARY, .encoder_layers = 1, .decoder_layers = 1, .dim = 64, .heads = 4, .d_ff = 100
+    .vocab_size = VOCABULARY, .encoder_layers = 1, .decoder_layers = 1, .dim = 64, .heads = 4, .d_ff = 100
 };
 
 static const qkv_dtype kinds[] = { QKV_DTYPE_INT8, QKV_DTYPE_INT4, QKV_DTYPE_BF16 };
@@ -256,7 +256,7 @@ static void saved_and_loaded_is_the_same(void **state)
 static void saved_as_a_family_is_the_same(void **state)
 {
     (void)state;
-    const qkv_config o = { .vocabulary = VOCABULARY,
+    const qkv_config o = { .vocab_size = VOCABULARY,
                            .decoder_layers = 2,
                            .dim = 48,
                            .heads = 4,

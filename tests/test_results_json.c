@@ -26,7 +26,7 @@ static qkv_model *make_model(void)
     qkv_word_counts_free(w);
     if (!t) return NULL;
     const qkv_config o = {
-        .vocabulary = qkv_tokenizer_vocab_size(t), .encoder_layers = 1, .decoder_layers = 1, .dim = 8, .heads = 2, .d_ff = 16
+        .vocab_size = qkv_tokenizer_vocab_size(t), .encoder_layers = 1, .decoder_layers = 1, .dim = 8, .heads = 2, .d_ff = 16
     };
     qkv_model *m = qkv_model_new(&o, 5);
     if (m && !qkv_model_set_tokenizers(m, t, NULL)) return m;
@@ -109,7 +109,7 @@ static void what_was_filled_in(void **state)
 static void what_was_classified(void **state)
 {
     (void)state;
-    const qkv_config o = { .vocabulary = 9, .encoder_layers = 1, .dim = 8, .heads = 2, .d_ff = 8, .classes = 3 };
+    const qkv_config o = { .vocab_size = 9, .encoder_layers = 1, .dim = 8, .heads = 2, .d_ff = 8, .classes = 3 };
     const char *const labels[] = { "a", "b", "\"c\"" };
     const float row[] = { 0.25f, 0.125f, 0.625f };
     qkv_buffer text = { 0 };

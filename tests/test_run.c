@@ -22,7 +22,7 @@
 enum { VOCABULARY = 12, FIRST = 3, STEPS = 12 };
 
 static const qkv_config small = {
-    .vocabulary = VOCABULARY, .encoder_layers = 1, .decoder_layers = 1, .dim = 16, .heads = 2, .d_ff = 32, .dropout = 0.1f
+    .vocab_size = VOCABULARY, .encoder_layers = 1, .decoder_layers = 1, .dim = 16, .heads = 2, .d_ff = 32, .dropout = 0.1f
 };
 
 static qkv_dataset *pairs;

@@ -466,7 +466,7 @@ static void a_sampler_goes_on_with_a_text(void **state)
     (void)state;
     enum { NEW = 40, PROMPT = 2 };
     const qkv_config config = {
-        .size = sizeof config, .vocabulary = IDS, .decoder_layers = 1, .dim = 8, .heads = 1, .d_ff = 8
+        .size = sizeof config, .vocab_size = IDS, .decoder_layers = 1, .dim = 8, .heads = 1, .d_ff = 8
     };
     qkv_model *m = qkv_model_new(&config, 1);
     const qkv_sampling_opts o = {

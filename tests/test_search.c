@@ -22,7 +22,7 @@ static const int32_t lengths[SENTENCES] = { 9, 1, 4, 2, 7, 3, 5 };
 static int32_t sources[SENTENCES * LENGTH];
 
 static const qkv_config small = {
-    .vocabulary = VOCABULARY, .encoder_layers = 1, .decoder_layers = 2, .dim = 16, .heads = 2, .d_ff = 32, .dropout = 0.1f
+    .vocab_size = VOCABULARY, .encoder_layers = 1, .decoder_layers = 2, .dim = 16, .heads = 2, .d_ff = 32, .dropout = 0.1f
 };
 
 /* Random weights, larger than usual, so that the model has opinions. */
@@ -291,7 +291,7 @@ static float *weights_of(qkv_model *m, const char *name)
     return qkv_tensor_data_mut(w);
 }
 
-static const qkv_config chain_opts = { .vocabulary = VOCABULARY,
+static const qkv_config chain_opts = { .vocab_size = VOCABULARY,
                                        .encoder_layers = 1,
                                        .decoder_layers = 1,
                                        .dim = VOCABULARY,
@@ -443,7 +443,7 @@ static void the_best_of_many_ids(void **state)
 {
     (void)state;
     qkv_config o = small;
-    o.vocabulary = MANY;
+    o.vocab_size = MANY;
     qkv_model *m = qkv_model_new(&o, 3);
     qkv_session *s = qkv_session_new(m, NULL);
     const int32_t source[3] = { 7, 900, END };

@@ -92,7 +92,7 @@ static void it_says_what_it_is(void **state)
         assert_int_equal(qkv__json_int(at(x, "encoder_layers")), o->encoder_layers);
         assert_int_equal(qkv__json_int(at(x, "decoder_layers")), o->decoder_layers);
         assert_int_equal(qkv__json_int(at(x, "heads")), o->heads);
-        assert_int_equal(qkv__json_int(at(x, "vocabulary")), o->vocabulary);
+        assert_int_equal(qkv__json_int(at(x, "vocabulary")), o->vocab_size);
         assert_int_equal(qkv__json_size(at(x, "labels")), kind == MODEL_CLASSES ? 3 : 0);
         json_free(x);
         x = answer_of(get(ports[kind], "/v1/models?x=y"), 200);
@@ -116,7 +116,7 @@ static const qkv__json_value *info_after(qkv_token_kind kind, const char *line, 
     qkv_word_counts *w = qkv_word_counts_new(kind);
     assert_int_equal(qkv_word_counts_add(w, qkv_cstr(line)), QKV_OK);
     qkv_tokenizer *t = qkv_tokenizer_train(w, &(qkv_tokenizer_opts){ .vocabulary = 400, .min_count = 1 });
-    qkv_config o = { .vocabulary = qkv_tokenizer_vocab_size(t), .dim = 8, .heads = 1, .d_ff = 8 };
+    qkv_config o = { .vocab_size = qkv_tokenizer_vocab_size(t), .dim = 8, .heads = 1, .d_ff = 8 };
     *(writes ? &o.decoder_layers : &o.encoder_layers) = 1;
     qkv_model *m = qkv_model_new(&o, 1);
     assert_int_equal(qkv_model_set_tokenizers(m, t, NULL), QKV_OK);
@@ -547,7 +547,7 @@ static void only_class(void **state)
     qkv_tokenizer *t = learn_tokens();
     qkv_model *m = qkv_model_new(
         &(qkv_config){
-            .vocabulary = qkv_tokenizer_vocab_size(t), .dim = 16, .heads = 2, .d_ff = 32, .encoder_layers = 1, .classes = 1 },
+            .vocab_size = qkv_tokenizer_vocab_size(t), .dim = 16, .heads = 2, .d_ff = 32, .encoder_layers = 1, .classes = 1 },
         11);
     assert_int_equal(qkv_model_set_tokenizers(m, t, NULL), QKV_OK);
     assert_int_equal(qkv_model_set_labels(m, &label, 1, QKV_PROBLEM_CLASSIFICATION, NULL), QKV_OK);
@@ -1234,7 +1234,7 @@ static void options_that_do_not_fit_are_refused(void **state)
         assert_non_null(strstr(qkv_error(), wrong[i].words));
     }
     assert_null(qkv_server_new(NULL, NULL));
-    qkv_model *ids = qkv_model_new(&(qkv_config){ .vocabulary = 9, .encoder_layers = 1, .dim = 8, .heads = 1, .d_ff = 8 }, 1);
+    qkv_model *ids = qkv_model_new(&(qkv_config){ .vocab_size = 9, .encoder_layers = 1, .dim = 8, .heads = 1, .d_ff = 8 }, 1);
     assert_null(qkv_server_new(ids, NULL));
     assert_non_null(strstr(qkv_error(), "tokenizer"));
     qkv_model_free(ids);

@@ -33,7 +33,7 @@ static qkv_model *make_head(int head)
     static const char *const labels[] = { "O", "B-PER", "I-PER", "B-<LOC>", "I-<LOC>" };
     qkv_tokenizer *t = learn_tokens();
     qkv_config o = {
-        .size = sizeof o, .vocabulary = qkv_tokenizer_vocab_size(t), .dim = 16, .heads = 2, .d_ff = 32, .encoder_layers = 2
+        .size = sizeof o, .vocab_size = qkv_tokenizer_vocab_size(t), .dim = 16, .heads = 2, .d_ff = 32, .encoder_layers = 2
     };
     o.classes = heads[head].classes;
     o.classes_of = heads[head].of;

@@ -36,7 +36,7 @@ enum { IS_SANITIZED = 0 };
 
 enum { VOCABULARY = 11, MOST = 240, SOURCE = 40, ROWS = 6 };
 
-static const qkv_config small = { .vocabulary = VOCABULARY, .decoder_layers = 2, .dim = 24, .heads = 2, .d_ff = 32 };
+static const qkv_config small = { .vocab_size = VOCABULARY, .decoder_layers = 2, .dim = 24, .heads = 2, .d_ff = 32 };
 
 /* Positions, norms, grouped heads, widths of heads that are whole vectors, parts of one, and both, biases by distance, windows and
  * caps. */
@@ -45,20 +45,21 @@ static qkv_config kind_of(int i)
 {
     qkv_config o = small;
     if (i == 1)
-        o.positions = QKV_POSITION_ROTARY, o.pre_norm = 1, o.norm = QKV_NORM_RMS, o.heads = 4, o.kv_heads = 2, o.dim = 144;
+        o.positions = QKV_POSITION_ROPE, o.pre_norm = 1, o.norm = QKV_NORM_RMS, o.heads = 4, o.kv_heads = 2, o.dim = 144;
     if (i == 2)
         o.positions = QKV_POSITION_LEARNED, o.max_positions = MOST, o.first_position = 2, o.embed_norm = 1, o.output_bias = 1;
     if (i == 3) o.encoder_layers = 2, o.dim = 128;
     if (i == 4) o.encoder_layers = 1, o.pre_norm = 1, o.positions = QKV_POSITION_SINUSOID_HALVES, o.dim = 34;
-    if (i == 5)
-        o.encoder_layers = 1, o.positions = QKV_POSITION_ROTARY, o.heads = 4, o.kv_heads = 1, o.dim = 80, o.unscaled = 1;
+    if (i == 5) o.encoder_layers = 1, o.positions = QKV_POSITION_ROPE, o.heads = 4, o.kv_heads = 1, o.dim = 80, o.unscaled = 1;
     if (i == 6) o.positions = QKV_POSITION_NONE, o.heads = 1, o.head = 1, o.untied = 1, o.activation = QKV_ACTIVATION_GELU;
     if (i > 6) o.size = sizeof o;
-    if (i == 7) o.relative_buckets = 8, o.window = 20, o.window_from = 1, o.shared_layers = 1, o.heads = 4, o.kv_heads = 2;
+    if (i == 7)
+        o.relative_buckets = 8, o.window_size = 20, o.window_from_layer = 1, o.shared_layers = 1, o.heads = 4, o.kv_heads = 2;
     if (i == 8)
         o.encoder_layers = 1, o.relative_buckets = 12, o.attention_scale = 1, o.scaled_output = 1,
         o.positions = QKV_POSITION_SINUSOID_FAIRSEQ;
-    if (i == 9) o.window = 130, o.score_cap = 0.5f, o.logit_cap = 2, o.positions = QKV_POSITION_ROTARY, o.qk_norm = 1;
+    if (i == 9)
+        o.window_size = 130, o.score_softcap = 0.5f, o.logit_softcap = 2, o.positions = QKV_POSITION_ROPE, o.qk_norm = 1;
     return o;
 }
 
@@ -404,7 +405,7 @@ static void errors_leave_a_session_as_it_was(void **state)
 {
     (void)state;
     const qkv_config o = kind_of(2), both = kind_of(3),
-                     encoder = { .vocabulary = VOCABULARY, .encoder_layers = 1, .dim = 8, .heads = 1, .d_ff = 8 };
+                     encoder = { .vocab_size = VOCABULARY, .encoder_layers = 1, .dim = 8, .heads = 1, .d_ff = 8 };
     qkv_model *m = make_model(&o), *translator = make_model(&both), *alone = make_model(&encoder);
     qkv_session *s = qkv_session_new(m, NULL), *t = qkv_session_new(translator, NULL);
     int32_t ids[MOST + 1] = { 0 };
@@ -523,7 +524,7 @@ static void *read_in_parts(void *unused)
 {
     (void)unused;
     qkv_config o = kind_of(kind_of_parts);
-    o.layer_relative = o.relative_buckets > 0; /* a table on the tape for every layer */
+    o.relative_per_layer = o.relative_buckets > 0; /* a table on the tape for every layer */
     qkv_model *m = qkv_model_new(&o, 1);
     qkv_session *s = m ? qkv_session_new(m, NULL) : NULL;
     int32_t ids[2 * MOST] = { 0 };

@@ -23,7 +23,7 @@
 enum { SPECIALS = 4, WORDS = 20, VOCABULARY = 60, PAIRS = 400, SENTENCES = 32, LENGTH = 9, START = 1, END = 2 };
 
 static const qkv_config small = {
-    .vocabulary = VOCABULARY, .encoder_layers = 1, .decoder_layers = 1, .dim = 16, .heads = 2, .d_ff = 32, .output_bias = 1
+    .vocab_size = VOCABULARY, .encoder_layers = 1, .decoder_layers = 1, .dim = 16, .heads = 2, .d_ff = 32, .output_bias = 1
 };
 
 static qkv_model *make_translator(void)

@@ -659,7 +659,7 @@ static void translation_of_any_kind(void **state)
     static const int n_words[] = { 3, 5, 1 };
     for (int kind = QKV_TOKEN_WORDS; kind <= QKV_TOKEN_CHARACTERS; kind++) {
         qkv_tokenizer *t = learn((qkv_token_kind)kind, cats, &all);
-        const qkv_config o = { .vocabulary = qkv_tokenizer_vocab_size(t),
+        const qkv_config o = { .vocab_size = qkv_tokenizer_vocab_size(t),
                                .encoder_layers = 1,
                                .decoder_layers = 1,
                                .dim = 8,

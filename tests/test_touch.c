@@ -23,8 +23,8 @@ enum { VOCABULARY = 14, LAYERS = 2, HEADS = 4, DIM = 16, SOURCE = 6, READ = 5, T
 /* ---- models ---- */
 
 static const qkv_config options[MODELS] = {
-    [PAIR] = { .vocabulary = VOCABULARY, .encoder_layers = 2, .decoder_layers = 2, .dim = DIM, .heads = HEADS, .d_ff = 32 },
-    [ENCODER] = { .vocabulary = VOCABULARY,
+    [PAIR] = { .vocab_size = VOCABULARY, .encoder_layers = 2, .decoder_layers = 2, .dim = DIM, .heads = HEADS, .d_ff = 32 },
+    [ENCODER] = { .vocab_size = VOCABULARY,
                   .encoder_layers = 2,
                   .dim = DIM,
                   .heads = HEADS,
@@ -35,13 +35,13 @@ static const qkv_config options[MODELS] = {
                   .activation = QKV_ACTIVATION_GELU,
                   .classes = CLASSES,
                   .pooler = QKV_POOLER_TANH },
-    [DECODER] = { .vocabulary = VOCABULARY,
+    [DECODER] = { .vocab_size = VOCABULARY,
                   .decoder_layers = 2,
                   .dim = DIM,
                   .heads = HEADS,
                   .kv_heads = 2,
                   .d_ff = 32,
-                  .positions = QKV_POSITION_ROTARY,
+                  .positions = QKV_POSITION_ROPE,
                   .pre_norm = 1,
                   .norm = QKV_NORM_RMS,
                   .activation = QKV_ACTIVATION_SWIGLU,

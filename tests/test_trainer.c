@@ -20,7 +20,7 @@
 
 enum { VOCABULARY = 12, FIRST = 3, STEPS = 60 };
 
-static const qkv_config small = { .vocabulary = VOCABULARY,
+static const qkv_config small = { .vocab_size = VOCABULARY,
                                   .encoder_layers = 1,
                                   .decoder_layers = 1,
                                   .dim = 16,

@@ -22,8 +22,8 @@ static const int32_t source_lengths[BATCH] = { 7, 4, 1 }, target_lengths[BATCH] 
 
 /* golden/make_transformer.py has the same ones */
 static const qkv_config models[MODELS] = {
-    { .vocabulary = 23, .encoder_layers = 2, .decoder_layers = 2, .dim = 16, .heads = 4, .d_ff = 32 },
-    { .vocabulary = 23,
+    { .vocab_size = 23, .encoder_layers = 2, .decoder_layers = 2, .dim = 16, .heads = 4, .d_ff = 32 },
+    { .vocab_size = 23,
       .encoder_layers = 2,
       .dim = 16,
       .heads = 4,
@@ -32,12 +32,12 @@ static const qkv_config models[MODELS] = {
       .max_positions = 9,
       .pre_norm = 1,
       .activation = QKV_ACTIVATION_GELU },
-    { .vocabulary = 23,
+    { .vocab_size = 23,
       .decoder_layers = 2,
       .dim = 16,
       .heads = 4,
       .d_ff = 32,
-      .positions = QKV_POSITION_ROTARY,
+      .positions = QKV_POSITION_ROPE,
       .pre_norm = 1,
       .norm = QKV_NORM_RMS,
       .activation = QKV_ACTIVATION_SWIGLU,
@@ -45,8 +45,8 @@ static const qkv_config models[MODELS] = {
       .kv_heads = 2,
       .untied = 1,
       .unscaled = 1 },
-    { .vocabulary = 23,
-      .target_vocabulary = 19,
+    { .vocab_size = 23,
+      .target_vocab_size = 19,
       .encoder_layers = 1,
       .decoder_layers = 2,
       .dim = 16,
@@ -57,7 +57,7 @@ static const qkv_config models[MODELS] = {
       .activation = QKV_ACTIVATION_GELU_TANH,
       .kv_heads = 1,
       .d_k = 6 },
-    { .vocabulary = 23,
+    { .vocab_size = 23,
       .encoder_layers = 2,
       .dim = 16,
       .heads = 4,
@@ -75,12 +75,12 @@ static const qkv_config models[MODELS] = {
       .classes = 3,
       .pooling = QKV_POOLING_FIRST,
       .pooler = QKV_POOLER_TANH },
-    { .vocabulary = 23,
+    { .vocab_size = 23,
       .decoder_layers = 2,
       .dim = 16,
       .heads = 4,
       .d_ff = 32,
-      .positions = QKV_POSITION_ROTARY,
+      .positions = QKV_POSITION_ROPE,
       .pre_norm = 1,
       .norm = QKV_NORM_RMS,
       .activation = QKV_ACTIVATION_SWIGLU,
@@ -90,12 +90,12 @@ static const qkv_config models[MODELS] = {
       .unscaled = 1,
       .output_bias = 1,
       .qkv_bias = 1,
-      .rotary_base = 500,
-      .rotary_factor = 4,
-      .rotary_low = 1,
-      .rotary_high = 4,
-      .rotary_length = 24 },
-    { .vocabulary = 23,
+      .rope_base = 500,
+      .rope_factor = 4,
+      .rope_low = 1,
+      .rope_high = 4,
+      .rope_length = 24 },
+    { .vocab_size = 23,
       .encoder_layers = 1,
       .decoder_layers = 1,
       .dim = 16,
@@ -110,12 +110,12 @@ static const qkv_config models[MODELS] = {
       .token_types = 3,
       .classes = 3,
       .pooler = QKV_POOLER_RELU },
-    { .vocabulary = 23,
+    { .vocab_size = 23,
       .encoder_layers = 2,
       .dim = 16,
       .heads = 4,
       .d_ff = 32,
-      .positions = QKV_POSITION_ROTARY,
+      .positions = QKV_POSITION_ROPE,
       .pre_norm = 1,
       .activation = QKV_ACTIVATION_GEGLU,
       .no_bias = 1,
@@ -182,12 +182,12 @@ typedef struct batch {
     int32_t source[BATCH * SOURCE], target[BATCH * TARGET];
 } batch;
 
-static int64_t output_size(const qkv_config *o) { return o->target_vocabulary ? o->target_vocabulary : o->vocabulary; }
+static int64_t output_size(const qkv_config *o) { return o->target_vocab_size ? o->target_vocab_size : o->vocab_size; }
 
 static batch draw_batch(const qkv_config *o)
 {
     batch b;
-    draw_ids(b.source, "source", o->vocabulary, BATCH * SOURCE);
+    draw_ids(b.source, "source", o->vocab_size, BATCH * SOURCE);
     draw_ids(b.target, "target", output_size(o), BATCH * TARGET);
     return b;
 }
@@ -370,7 +370,7 @@ static void padding_and_future_change_nothing(void **state)
         qkv__transformer *m = model_with_drawn_weights(p, number);
         batch b = draw_batch(o), other = b;
         for (int i = 0; i < BATCH * SOURCE; i++)
-            if (i % SOURCE >= source_lengths[i / SOURCE]) other.source[i] = (b.source[i] + 1) % (int32_t)o->vocabulary;
+            if (i % SOURCE >= source_lengths[i / SOURCE]) other.source[i] = (b.source[i] + 1) % (int32_t)o->vocab_size;
         const int changed_at = 2; /* the third token of every target, and all after it */
         for (int i = 0; i < BATCH * TARGET; i++)
             if (i % TARGET >= changed_at) other.target[i] = (b.target[i] + 1) % (int32_t)output_size(o);
@@ -545,7 +545,7 @@ static void bad_options(void **state)
         { good, "more than half of" },
         { good, "an encoder alone" },
     };
-    rows[0].o.vocabulary = 0;
+    rows[0].o.vocab_size = 0;
     rows[1].o.encoder_layers = -1;
     rows[2].o.encoder_layers = rows[2].o.decoder_layers = 0;
     rows[3].o.d_ff = 0;
@@ -555,23 +555,23 @@ static void bad_options(void **state)
     rows[7].o.norm = (qkv_norm_kind)7;
     rows[8].o.positions = (qkv_position_kind)9;
     rows[9].o.first_position = -1;
-    rows[10].o.target_vocabulary = 5, rows[10].o.decoder_layers = 0;
+    rows[10].o.target_vocab_size = 5, rows[10].o.decoder_layers = 0;
     rows[11].o.pooler = (qkv_pooler)7;
     rows[12].o.token_types = 2, rows[12].o.encoder_layers = 0;
     rows[13].o.no_first_norm = 1;
     for (int i = 14; i < 18; i++) {
-        rows[i].o.positions = QKV_POSITION_ROTARY;
-        rows[i].o.rotary_factor = 8, rows[i].o.rotary_low = 1, rows[i].o.rotary_high = 4, rows[i].o.rotary_length = 64;
+        rows[i].o.positions = QKV_POSITION_ROPE;
+        rows[i].o.rope_factor = 8, rows[i].o.rope_low = 1, rows[i].o.rope_high = 4, rows[i].o.rope_length = 64;
     }
     rows[14].o.positions = QKV_POSITION_SINUSOID;
-    rows[15].o.rotary_factor = NAN;
-    rows[16].o.rotary_high = 1;
-    rows[17].o.rotary_length = 0;
+    rows[15].o.rope_factor = NAN;
+    rows[16].o.rope_high = 1;
+    rows[17].o.rope_length = 0;
     rows[18].o.pooler = QKV_POOLER_HEAD;
     for (int i = 19; i < 23; i++) rows[i].o.size = sizeof good, rows[i].o.relative_buckets = 8;
-    rows[19].o.score_cap = 2;
+    rows[19].o.score_softcap = 2;
     rows[20].o.relative_buckets = 3;
-    rows[21].o.relative_distance = 4;
+    rows[21].o.relative_max_distance = 4;
     rows[22].o.embed_dim = 4;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         qkv_params *p = qkv_params_new(1);

@@ -43,7 +43,7 @@ static qkv_model *make_model(qkv_position_kind positions, int spare)
 {
     qkv_tokenizer *t = learn();
     if (!t) return NULL;
-    const qkv_config o = { .vocabulary = qkv_tokenizer_vocab_size(t) + spare,
+    const qkv_config o = { .vocab_size = qkv_tokenizer_vocab_size(t) + spare,
                            .encoder_layers = 1,
                            .decoder_layers = 2,
                            .dim = 16,
@@ -408,7 +408,7 @@ static qkv_tokenizer *specially(const qkv_word_counts *w, const char *const *spe
 static void bad_models_and_options(void **state)
 {
     (void)state;
-    const qkv_config o = { .vocabulary = 400, .encoder_layers = 1, .decoder_layers = 1, .dim = 8, .heads = 1, .d_ff = 8 };
+    const qkv_config o = { .vocab_size = 400, .encoder_layers = 1, .decoder_layers = 1, .dim = 8, .heads = 1, .d_ff = 8 };
     qkv_config alone = o;
     alone.encoder_layers = 0;
     qkv_model *m = qkv_model_new(&o, 0), *decoder = qkv_model_new(&alone, 0);
@@ -424,7 +424,7 @@ static void bad_models_and_options(void **state)
     refused(m, NULL, "no token <pad>");
     qkv_model_free(m);
     qkv_config two = o;
-    two.target_vocabulary = o.vocabulary;
+    two.target_vocab_size = o.vocab_size;
     m = qkv_model_new(&two, 0);
     assert_int_equal(qkv_model_set_tokenizers(m, specially(w, other, 3), specially(w, one, 3)), QKV_OK);
     refused(m, NULL, "</s> must have the same id");

@@ -15,7 +15,7 @@
 enum { LENGTH = 15, SENTENCES = 256, AROUND = 2 };
 
 /* The shape of MiniLM, as sentence encoders have it. */
-static const qkv_config minilm = { .vocabulary = 30522,
+static const qkv_config minilm = { .vocab_size = 30522,
                                    .encoder_layers = 6,
                                    .dim = 384,
                                    .heads = 12,

@@ -14,7 +14,7 @@
 enum { PROMPT = 512, NEW_TOKENS = 64 };
 
 /* 134 million parameters; the shape of a small Llama. */
-static const qkv_config llama = { .vocabulary = 32000,
+static const qkv_config llama = { .vocab_size = 32000,
                                   .decoder_layers = 12,
                                   .dim = 768,
                                   .heads = 12,
@@ -22,7 +22,7 @@ static const qkv_config llama = { .vocabulary = 32000,
                                   .pre_norm = 1,
                                   .norm = QKV_NORM_RMS,
                                   .activation = QKV_ACTIVATION_SWIGLU,
-                                  .positions = QKV_POSITION_ROTARY,
+                                  .positions = QKV_POSITION_ROPE,
                                   .no_bias = 1,
                                   .untied = 1 };
 
@@ -117,7 +117,7 @@ qkv_status qkv__bench_generation(const qkv__bench *b)
     if (m && (t.encoder_layers || !t.decoder_layers))
         status = qkv__fail(QKV_USAGE, "bench: to generate, the model must be a decoder alone");
     if (!status && !(g.session = qkv_session_new(m, NULL))) status = qkv_error_status();
-    if (!status) choose_lengths(b, &t, &g), status = make_prompts(&g, t.vocabulary);
+    if (!status) choose_lengths(b, &t, &g), status = make_prompts(&g, t.vocab_size);
     if (!status) status = measure_generation(b, m, &g);
     qkv_session_free(g.session);
     qkv__release(g.ids, g.ids_bytes);

@@ -75,7 +75,7 @@ static qkv_status measure_translator(const qkv__bench *b, const qkv_model *m)
     int64_t n = qkv__max(b->o.batch, SENTENCES) * t.length;
     size_t bytes = sizeof *t.ids * (size_t)n;
     if (!(t.ids = qkv__alloc(bytes))) return QKV_MEMORY;
-    qkv__some_ids(t.ids, n, x.vocabulary);
+    qkv__some_ids(t.ids, n, x.vocab_size);
     qkv_status status = measure_searches(b, &t);
     qkv__release(t.ids, bytes);
     return status;

@@ -252,14 +252,14 @@ static qkv_status run_forward(void)
                     .text = given.source,
                     .ids_text = given.source_ids,
                     .tokenizer = qkv_model_tokenizer(m, QKV_SIDE_SOURCE),
-                    .vocabulary = o.vocabulary };
+                    .vocabulary = o.vocab_size };
     side target = { .name = "target",
                     .option = "--target-ids",
                     .is_there = o.decoder_layers > 0,
                     .text = given.target,
                     .ids_text = given.target_ids,
                     .tokenizer = qkv_model_tokenizer(m, QKV_SIDE_TARGET),
-                    .vocabulary = o.target_vocabulary ? o.target_vocabulary : o.vocabulary };
+                    .vocabulary = o.target_vocab_size ? o.target_vocab_size : o.vocab_size };
     side types = { .option = "--type-ids", .ids_text = given.type_ids, .vocabulary = o.token_types };
     qkv_status status = check_outputs(m, &o);
     if (!status) status = read_side(m, QKV_SIDE_SOURCE, &source);

@@ -112,7 +112,7 @@ static void add_positions(maker *m)
     if (o->positions == QKV_POSITION_LEARNED) {
         snprintf(more, QKV__BLOCK_TEXT, "%lld × %lld", (long long)rows, (long long)width);
         add_block(m, qkv__translated("+ learned positions"), EMBEDDING, rows * width, 1);
-    } else if (o->positions != QKV_POSITION_ROTARY && o->positions != QKV_POSITION_NONE) {
+    } else if (o->positions != QKV_POSITION_ROPE && o->positions != QKV_POSITION_NONE) {
         snprintf(more, QKV__BLOCK_TEXT, "%s", qkv__translated("nothing to learn"));
         add_block(m, qkv__translated("+ positions: sines and cosines"), EMBEDDING, 0, 1);
     }
@@ -146,10 +146,11 @@ static void add_attention(maker *m, const char *name, bool is_cross)
     int64_t d_k = o->d_k ? o->d_k : o->dim / o->heads;
     char *more = next_more(m), groups[64] = "", window[64] = "";
     int64_t norms = o->qk_norm && !is_cross ? 2 * d_k : 0;
-    bool is_rotary = o->positions == QKV_POSITION_ROTARY && !is_cross;
+    bool is_rotary = o->positions == QKV_POSITION_ROPE && !is_cross;
     if (o->kv_heads && o->kv_heads != o->heads)
         snprintf(groups, sizeof groups, qkv__translated(", %lld of K and V"), (long long)o->kv_heads);
-    if (o->window && !is_cross) snprintf(window, sizeof window, qkv__translated(", window %lld"), (long long)o->window);
+    if (o->window_size && !is_cross)
+        snprintf(window, sizeof window, qkv__translated(", window %lld"), (long long)o->window_size);
     snprintf(more, QKV__BLOCK_TEXT, qkv__translated("%lld heads%s, d_k = %lld%s"), (long long)o->heads, groups, (long long)d_k,
              is_rotary                          ? qkv__translated(", rotary positions")
              : o->relative_buckets && !is_cross ? qkv__translated(", a bias by distance")
@@ -229,11 +230,11 @@ static void add_classifier(maker *m)
     add_block(m, qkv__translated("Classifier"), OUTPUT, (o->dim + 1) * o->classes, 1);
     if (!o->ngrams) return;
     snprintf(next_more(m), QKV__BLOCK_TEXT, qkv__translated("counts of words and pairs, %lld × %lld"),
-             (long long)(o->vocabulary + o->ngrams), (long long)o->classes);
-    add_block(m, qkv__translated("Naive Bayes"), OUTPUT, (o->vocabulary + o->ngrams + 2) * o->classes + 5, 1);
+             (long long)(o->vocab_size + o->ngrams), (long long)o->classes);
+    add_block(m, qkv__translated("Naive Bayes"), OUTPUT, (o->vocab_size + o->ngrams + 2) * o->classes + 5, 1);
 }
 
-static int64_t output_size(const qkv_config *o) { return o->target_vocabulary ? o->target_vocabulary : o->vocabulary; }
+static int64_t output_size(const qkv_config *o) { return o->target_vocab_size ? o->target_vocab_size : o->vocab_size; }
 
 static int64_t output_width(const qkv_config *o) { return o->head ? embed_width(o) : o->dim; }
 
@@ -284,8 +285,8 @@ static void make_stack(maker *m, bool is_decoder)
                           : qkv__translated("%s source tokens"),
              m->lengths[is_decoder]);
     snprintf(s->shape, sizeof s->shape, "%s × %lld", m->lengths[is_decoder], (long long)o->dim);
-    int64_t own = is_decoder ? o->target_vocabulary : 0;
-    add_embeddings(m, own ? own : o->vocabulary, both && is_decoder && !own);
+    int64_t own = is_decoder ? o->target_vocab_size : 0;
+    add_embeddings(m, own ? own : o->vocab_size, both && is_decoder && !own);
     s->first = s->n;
     add_sub_layer(m, SELF);
     if (both && is_decoder) add_sub_layer(m, CROSS);
@@ -316,12 +317,12 @@ static void make_notes(maker *m)
 
 static qkv_status check_model(const qkv_config *o)
 {
-    bool is_whole = o->vocabulary > 0 && o->dim > 0 && o->heads > 0 && o->d_ff > 0 && o->encoder_layers >= 0 &&
+    bool is_whole = o->vocab_size > 0 && o->dim > 0 && o->heads > 0 && o->d_ff > 0 && o->encoder_layers >= 0 &&
                     o->decoder_layers >= 0 && o->encoder_layers + o->decoder_layers > 0;
     bool is_known = (unsigned)o->activation <= QKV_ACTIVATION_GEGLU_TANH && (unsigned)o->pooling <= QKV_POOLING_ATTENTION;
     if (is_whole && is_known) return QKV_OK;
     return qkv__fail(QKV_USAGE, "%s: %lld tokens, dim %lld, %lld heads, d_ff %lld, %d and %d layers make no model", call,
-                     (long long)o->vocabulary, (long long)o->dim, (long long)o->heads, (long long)o->d_ff, o->encoder_layers,
+                     (long long)o->vocab_size, (long long)o->dim, (long long)o->heads, (long long)o->d_ff, o->encoder_layers,
                      o->decoder_layers);
 }
 

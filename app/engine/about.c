@@ -51,7 +51,7 @@ void qkv__put_model_info(qkv__json *j, const qkv_model *m, const char *name)
     qkv__put_named_whole(j, "encoder_layers", o.encoder_layers);
     qkv__put_named_whole(j, "decoder_layers", o.decoder_layers);
     qkv__put_named_whole(j, "heads", o.heads);
-    qkv__put_named_whole(j, "vocabulary", o.vocabulary);
+    qkv__put_named_whole(j, "vocabulary", o.vocab_size);
     put_labels(j, m);
     qkv__put_raw(j, ",\"version\":");
     qkv__put_name(j, qkv_version());

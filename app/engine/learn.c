@@ -107,7 +107,7 @@ static qkv_status make_tiny_model(qkv__learning *l)
     qkv_tokenizer *t = learn_letters(l->letters);
     if (!t) return qkv_error_status();
     const qkv_config tiny = {
-        .vocabulary = qkv_tokenizer_vocab_size(t), .encoder_layers = 1, .decoder_layers = 1, .dim = 32, .heads = 2, .d_ff = 64
+        .vocab_size = qkv_tokenizer_vocab_size(t), .encoder_layers = 1, .decoder_layers = 1, .dim = 32, .heads = 2, .d_ff = 64
     };
     l->model = qkv_model_new(&tiny, (uint64_t)l->seed);
     qkv_status status = l->model ? qkv_model_set_tokenizers(l->model, t, NULL) : qkv_error_status();

@@ -168,14 +168,14 @@ static qkv_status take_projections(explained *e, const qkv_projections *p, const
     e->heads = at->o->heads;
     e->kv_heads = at->o->kv_heads ? at->o->kv_heads : e->heads;
     e->mask.causal = at->kind == QKV_ATTENTION_DECODER;
-    e->is_turned = at->o->positions == QKV_POSITION_ROTARY && e->is_self;
+    e->is_turned = at->o->positions == QKV_POSITION_ROPE && e->is_self;
     return qkv_tape_status(e->tape) ? library_failed() : QKV_OK;
 }
 
 /* The steps that are shown are the paper's. */
 static qkv_status check_is_plain(const qkv_config *o)
 {
-    if (!o->window && !o->qk_norm && o->score_cap == 0 && o->attention_scale == 0) return QKV_OK;
+    if (!o->window_size && !o->qk_norm && o->score_softcap == 0 && o->attention_scale == 0) return QKV_OK;
     return fail(QKV_UNSUPPORTED,
                 "attention of this model has a window, a cap, a scale or norms of its own, which explain does not "
                 "show: see its weights with \"qkv attend\"");

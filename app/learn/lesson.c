@@ -78,7 +78,7 @@ weight_counts count_weights(const qkv_config *o)
     double layers = o->encoder_layers + o->decoder_layers, cross = o->encoder_layers ? o->decoder_layers : 0;
     double kv = d * kv_heads / heads, norm = o->norm == QKV_NORM_RMS ? d : 2 * d, d_ff = (double)o->d_ff;
     weight_counts n = {
-        .embedding = (double)o->vocabulary * d * (o->untied ? 2 : 1),
+        .embedding = (double)o->vocab_size * d * (o->untied ? 2 : 1),
         .attention = (layers + cross) * (2 * d * (d + kv) + biases * (2 * d + 2 * kv)),
         .feed_forward = layers * (matrices * d * d_ff + biases * (d + (matrices - 1) * d_ff)),
         .norms = (2 * layers + cross + (o->pre_norm ? (o->encoder_layers > 0) + (o->decoder_layers > 0) : 0)) * norm,

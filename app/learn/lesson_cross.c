@@ -373,8 +373,8 @@ static qkv_status teach_cross(qkv_model *m, qkv_optimizer *o, qkv_tape *training
 
 static qkv_status run_cross_lesson(void)
 {
-    static const qkv_config opts = { .vocabulary = SOURCE_FIRST + WORDS,
-                                     .target_vocabulary = TARGET_FIRST + WORDS,
+    static const qkv_config opts = { .vocab_size = SOURCE_FIRST + WORDS,
+                                     .target_vocab_size = TARGET_FIRST + WORDS,
                                      .encoder_layers = 1,
                                      .decoder_layers = 1,
                                      .dim = 32,

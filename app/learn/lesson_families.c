@@ -27,7 +27,7 @@ static qkv_status show_pattern(const char *name, int encoder_layers, int decoder
     static const int32_t ids[LENGTH] = { 4, 5, 6, 7 };
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .inference = 1, .keep_attention = 1 });
     const qkv_config o = {
-        .vocabulary = 8, .encoder_layers = encoder_layers, .decoder_layers = decoder_layers, .dim = 8, .heads = 1, .d_ff = 16
+        .vocab_size = 8, .encoder_layers = encoder_layers, .decoder_layers = decoder_layers, .dim = 8, .heads = 1, .d_ff = 16
     };
     qkv_model *m = qkv_model_new(&o, 15);
     qkv_tensor *memory = m && encoder_layers ? qkv_model_encode(m, t, &(qkv_tokens){ .ids = ids, .rows = 1, .length = LENGTH })

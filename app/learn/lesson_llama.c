@@ -140,7 +140,7 @@ static qkv_status show_gate(qkv_tape *t)
 
 #define LLAMA(layers, width, query_heads, inner)                                                                          \
     {                                                                                                                     \
-        .vocabulary = 128256, .decoder_layers = layers, .dim = width, .heads = query_heads, .kv_heads = 8, .d_ff = inner, \
+        .vocab_size = 128256, .decoder_layers = layers, .dim = width, .heads = query_heads, .kv_heads = 8, .d_ff = inner, \
         .untied = 1, .no_bias = 1, .pre_norm = 1, .norm = QKV_NORM_RMS, .activation = QKV_ACTIVATION_SWIGLU               \
     }
 
@@ -152,7 +152,7 @@ static const struct size {
     double tokens; /* trained on; 0: not told */
 } models[] = {
     { "Transformer base",
-      { .vocabulary = 37000, .encoder_layers = 6, .decoder_layers = 6, .dim = 512, .heads = 8, .d_ff = 2048 }, 0 },
+      { .vocab_size = 37000, .encoder_layers = 6, .decoder_layers = 6, .dim = 512, .heads = 8, .d_ff = 2048 }, 0 },
     { "Llama 3.1 8B", LLAMA(32, 4096, 32, 14336), 15e12 },
     { "Llama 3.1 70B", LLAMA(80, 8192, 64, 28672), 15e12 },
     { "Llama 3.1 405B", LLAMA(126, 16384, 128, 53248), 15.6e12 },
@@ -163,7 +163,7 @@ static const struct size {
 static qkv_status check_formula(double *counted, int64_t *made)
 {
     qkv_config o = models[1].opts;
-    o.vocabulary = 1000, o.decoder_layers = 2, o.dim /= 64, o.d_ff /= 64;
+    o.vocab_size = 1000, o.decoder_layers = 2, o.dim /= 64, o.d_ff /= 64;
     qkv_model *m = qkv_model_new(&o, 1);
     qkv_status status = m ? QKV_OK : library_failed();
     *counted = count_weights(&o).total, *made = m ? qkv_model_get_info(m)->parameters : 0;

@@ -117,7 +117,7 @@ static const int beams[BEAMS] = { 1, 2, 4, 8 };
 static qkv_model *make_chooser(void)
 {
     const qkv_config o = {
-        .vocabulary = VOCABULARY, .encoder_layers = 1, .decoder_layers = 1, .dim = 32, .heads = 2, .d_ff = 64
+        .vocab_size = VOCABULARY, .encoder_layers = 1, .decoder_layers = 1, .dim = 32, .heads = 2, .d_ff = 64
     };
     qkv_model *m = qkv_model_new(&o, 17);
     qkv_tensor *embed = m ? qkv_params_find(qkv_model_params(m), "embed.weight") : NULL;

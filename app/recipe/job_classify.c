@@ -559,7 +559,7 @@ static void adjust_modernbert(bool is_new, qkv_config *o)
 static qkv_status adjust_classifier(qkv_training *t, const qkv_model *from, qkv_config *o)
 {
     o->decoder_layers = 0;
-    o->target_vocabulary = 0;
+    o->target_vocab_size = 0;
     o->untied = 0;
     o->classes = t->o.v.numbers ? 1 : t->labels.n;
     o->classes_of = QKV_CLASSES_OF_TEXTS;

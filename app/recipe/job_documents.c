@@ -32,7 +32,7 @@ static void set_paper_documents(qkv_training *t)
     v->patience = 5;
     v->context = 256;
     v->rate = 0.15f;
-    if (!masks(t)) v->positions = QKV_POSITION_ROTARY;
+    if (!masks(t)) v->positions = QKV_POSITION_ROPE;
 }
 
 /* ---- reading ---- */
@@ -157,14 +157,14 @@ static qkv_status without_encoder(qkv_training *t, const qkv_model *from, qkv_co
         return qkv__fail(QKV_USAGE, "%s is a %s, which has no decoder alone to generate with", t->o.v.from,
                          qkv_model_get_info(from)->family);
     o->encoder_layers = 0;
-    o->target_vocabulary = 0;
+    o->target_vocab_size = 0;
     return QKV_OK;
 }
 
 static qkv_status without_decoder(qkv_training *t, const qkv_model *from, qkv_config *o)
 {
     o->decoder_layers = 0;
-    o->target_vocabulary = 0;
+    o->target_vocab_size = 0;
     o->classes = 0;
     o->ngrams = 0;
     o->classes_of = QKV_CLASSES_OF_TEXTS;

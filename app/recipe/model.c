@@ -97,7 +97,7 @@ static qkv_status describe_model(const qkv_training *t, const tokenizers *k, qkv
     qkv_status status = qkv_config_preset(qkv__options_word(QKV__SET_preset, v->preset), qkv_tokenizer_vocab_size(k->source),
                                           out);
     if (status) return status;
-    out->target_vocabulary = qkv_tokenizer_vocab_size(k->target);
+    out->target_vocab_size = qkv_tokenizer_vocab_size(k->target);
     if (v->layers) out->encoder_layers = out->decoder_layers = v->layers;
 #define QKV_TRAIN_OPTION(member, kind, ...) SET_##kind(member)
 #include <qkv/transformer.def>

@@ -75,7 +75,7 @@ static void put_head(card *c)
     qkv__out_printf(&c->out, "| | |\n| --- | --- |\n| parameters | %lld |\n| layers | %d encoder, %d decoder |\n",
                     (long long)qkv_model_get_info(c->m)->parameters, o.encoder_layers, o.decoder_layers);
     qkv__out_printf(&c->out, "| width, heads, inner width | %lld, %lld, %lld |\n| vocabulary | %lld |\n", (long long)o.dim,
-                    (long long)o.heads, (long long)o.d_ff, (long long)o.vocabulary);
+                    (long long)o.heads, (long long)o.d_ff, (long long)o.vocab_size);
 }
 
 static void put_run_of(card *c, const qkv_tokenizer *t, const qkv__id_run *run)

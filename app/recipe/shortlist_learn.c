@@ -300,8 +300,8 @@ static qkv_status resolve_shortlist_options(learner *x, const qkv_model *m, cons
     if (!o->max_pairs) o->max_pairs = MAX_PAIRS;
     x->every = qkv__ceil_div(qkv_dataset_size(x->pairs), qkv__min(o->max_pairs, INT32_MAX));
     x->n = qkv__ceil_div(qkv_dataset_size(x->pairs), x->every);
-    x->sources = t.vocabulary;
-    x->targets = t.target_vocabulary ? t.target_vocabulary : t.vocabulary;
+    x->sources = t.vocab_size;
+    x->targets = t.target_vocab_size ? t.target_vocab_size : t.vocab_size;
     return check_sides(x);
 }
 

@@ -38,12 +38,12 @@ static const struct option_word {
 #include "training.def"
 #define QKV__SET_pooler QKV__SET_OPTIONS /* options without a name on the command line */
 #define QKV__SET_classes_of QKV__SET_OPTIONS
-#define QKV__SET_rotary_scaling QKV__SET_OPTIONS
+#define QKV__SET_rope_scaling QKV__SET_OPTIONS
 #define QKV_OPTION_VALUE(member, value, word_, name, ...) { QKV__SET_##member, name },
 #include <qkv/transformer.def>
 #undef QKV__SET_pooler
 #undef QKV__SET_classes_of
-#undef QKV__SET_rotary_scaling
+#undef QKV__SET_rope_scaling
 };
 
 enum { WORDS = sizeof words / sizeof *words };

@@ -184,8 +184,8 @@ static void put_lines(qkv__out *out, const char *folder, const qkv_model *m)
     put_layers(out, &o);
     put_whole(out, QKV__N("dim"), o.dim);
     put_heads(out, &o);
-    put_whole(out, QKV__N("vocabulary"), o.vocabulary);
-    put_whole(out, QKV__N("of the target"), o.target_vocabulary);
+    put_whole(out, QKV__N("vocabulary"), o.vocab_size);
+    put_whole(out, QKV__N("of the target"), o.target_vocab_size);
     put_whole(out, QKV__N("context"), f->max_positions);
     put_tokenizer(out, folder, m);
     put_abilities(out, m);
@@ -277,8 +277,8 @@ static void put_info_json(qkv__out *out, const char *folder, const qkv_model *m)
     qkv__json_put_int(&w, "dim", o.dim);
     qkv__json_put_int(&w, "heads", o.heads);
     qkv__json_put_int(&w, "kv_heads", o.kv_heads ? o.kv_heads : o.heads);
-    qkv__json_put_int(&w, "vocabulary", o.vocabulary);
-    qkv__json_put_int(&w, "target_vocabulary", o.target_vocabulary ? o.target_vocabulary : o.vocabulary);
+    qkv__json_put_int(&w, "vocabulary", o.vocab_size);
+    qkv__json_put_int(&w, "target_vocabulary", o.target_vocab_size ? o.target_vocab_size : o.vocab_size);
     qkv__json_put_int(&w, "context", f->max_positions);
     put_tokenizer_json(&w, folder, m);
     qkv__json_open_array(&w, "can");

@@ -37,7 +37,7 @@ static qkv_tensor *position_rows(qkv_model *m, qkv_side side, qkv_tape *t, int64
     if (o.positions == QKV_POSITION_LEARNED) return learned_rows(m, t, side == QKV_SIDE_TARGET ? "decoder" : "encoder", n);
     if (qkv__adds_positions(&o)) return qkv_sinusoid(t, o.first_position, n ? n : USUAL, qkv__embed_width(&o), o.positions);
     qkv__fail(QKV_USAGE, "%s: the model has no table of them: it %s", call,
-              o.positions == QKV_POSITION_ROTARY ? "turns queries and keys (rotary positions)" : "knows no positions");
+              o.positions == QKV_POSITION_ROPE ? "turns queries and keys (rotary positions)" : "knows no positions");
     return NULL;
 }
 

@@ -137,7 +137,7 @@ static qkv_status get_completion(completion *c, const qkv__json_value *body)
 {
     qkv_config t = { .size = sizeof t };
     qkv_model_config(c->served->model, &t);
-    const int64_t vocabulary = t.target_vocabulary ? t.target_vocabulary : t.vocabulary;
+    const int64_t vocabulary = t.target_vocab_size ? t.target_vocab_size : t.vocab_size;
     qkv_status status = c->is_chat ? qkv__get_chat_prompt(c->served, body, &c->prompts)
                                    : qkv__get_prompts(body, "prompt", MOST_TEXTS, vocabulary, &c->prompts);
     c->samples = 1;

@@ -73,7 +73,7 @@ static qkv_status get_embeddings(const qkv__request *r, embeddings *e)
     qkv_status status = qkv__embed_limits_of(m, &e->limits);
     qkv_config o = { .size = sizeof o };
     qkv_model_config(m, &o);
-    const int64_t vocabulary = o.vocabulary;
+    const int64_t vocabulary = o.vocab_size;
     if (!status) status = qkv__get_prompts(r->body, "input", MOST_INPUTS, vocabulary, &e->inputs);
     if (!status) status = qkv__get_string(r->body, "encoding_format", &format, &length);
     e->is_base64 = !strcmp(format, "base64");

@@ -27,20 +27,20 @@ typedef enum qkv_pooler { QKV_POOLER_NONE, QKV_POOLER_TANH, QKV_POOLER_RELU, QKV
  * token's, the second its last one's. */
 typedef enum qkv_classes_of { QKV_CLASSES_OF_TEXTS, QKV_CLASSES_OF_TOKENS, QKV_CLASSES_OF_SPANS } qkv_classes_of;
 
-/* How frequencies are scaled, f_i = base^(-2i/D), by rotary_factor and, but for LINEAR, by how often they turn in rotary_length
+/* How frequencies are scaled, f_i = base^(-2i/D), by rope_factor and, but for LINEAR, by how often they turn in rope_length
  * positions, so that longer texts than those can be read. */
-typedef enum qkv_rotary_scaling {
-    QKV_ROTARY_LLAMA3, /* at least rotary_high turns: as they are; at most rotary_low: divided; else in between, by turns */
-    QKV_ROTARY_LINEAR, /* all are divided */
-    QKV_ROTARY_YARN,   /* as LLAMA3, but in between by the number i of the frequency (Peng et al. 2023) */
-    QKV_ROTARY_LONG    /* LongRoPE: each is divided by a number of its own, which a published model's files have and options
-                          cannot hold: a model made of options alone has none; rotary_factor is 0 */
-} qkv_rotary_scaling;
+typedef enum qkv_rope_scaling {
+    QKV_ROPE_LLAMA3, /* at least rope_high turns: as they are; at most rope_low: divided; else in between, by turns */
+    QKV_ROPE_LINEAR, /* all are divided */
+    QKV_ROPE_YARN,   /* as LLAMA3, but in between by the number i of the frequency (Peng et al. 2023) */
+    QKV_ROPE_LONG    /* LongRoPE: each is divided by a number of its own, which a published model's files have and options
+                          cannot hold: a model made of options alone has none; rope_factor is 0 */
+} qkv_rope_scaling;
 
 typedef struct qkv_config {
     size_t size;
-    int64_t vocabulary;                 /* of the source, and of the target unless that has its own */
-    int64_t target_vocabulary;          /* 0: source and target share one vocabulary and one table */
+    int64_t vocab_size;                 /* of the source, and of the target unless that has its own */
+    int64_t target_vocab_size;          /* 0: source and target share one vocabulary and one table */
     int encoder_layers, decoder_layers; /* at least one of them not 0; a decoder without an encoder has no cross-attention */
     int64_t dim, heads, d_ff;           /* d_model, h, d_ff */
     int64_t kv_heads, d_k;              /* 0 means heads, and dim/heads */
@@ -51,7 +51,7 @@ typedef struct qkv_config {
     qkv_position_kind positions;
     int64_t max_positions;  /* of learned positions */
     int64_t first_position; /* of the first token */
-    float rotary_base;      /* 0 means 10000 */
+    float rope_base;        /* 0 means 10000 */
     int no_bias;            /* in attention and feed-forward */
     int untied;             /* the layer before the softmax has weights of its own */
     int unscaled;           /* embeddings are not multiplied by sqrt(dim) */
@@ -65,35 +65,36 @@ typedef struct qkv_config {
     int head;            /* before the output layer: norm(f(x W^T + b)), f the activation, of a gated one the gate's */
     int output_bias;     /* the output layer, tied or not, has a bias */
     int qkv_bias;        /* with no_bias: queries, keys and values have one all the same */
-    /* rotary_factor not 0: rotary frequencies are scaled, see qkv_rotary_scaling. */
-    float rotary_factor, rotary_low, rotary_high;
-    int64_t rotary_length;
+    /* rope_factor not 0: rotary frequencies are scaled, see qkv_rope_scaling. */
+    float rope_factor, rope_low, rope_high;
+    int64_t rope_length;
     int no_source_eos; /* of text, not of numbers: the encoder of a translator reads a source without </s> */
     int no_norm_bias;  /* layer norms have a gain alone */
     int no_first_norm; /* with pre_norm: the first layer's attention reads the embeddings as they are */
     int no_head_bias;
-    /* Self-attention with a window: a token sees only those less than `window` places away; 0: all. Layers before `window_from`
-     * have none, and of every `full_every` layers (0: none) number `full_at`, from 0 on, has none. */
-    int64_t window;
-    int window_from, full_every, full_at;
-    float local_rotary_base;           /* of layers with a window, not scaled; 0: they turn as the others do */
-    qkv_rotary_scaling rotary_scaling; /* with rotary_factor */
-    float rotary_scale;                /* what turns is multiplied by it; 0 means 1 */
-    int64_t rotary_width;              /* so many numbers of a head turn, the first ones; 0: all */
-    int qk_norm;                       /* RMS norms of every head's queries and keys, before they turn */
-    int post_norm;                     /* with pre_norm: each sub-layer's result has a norm before it is added */
-    int parallel;                      /* with pre_norm: attention and feed-forward read the same x, both are added to it */
-    float attention_scale;             /* of scores; 0 means 1/sqrt(d_k) */
-    float score_cap, logit_cap;        /* c not 0: x becomes c tanh(x / c): scaled scores of self-attention; logits */
+    /* Self-attention with a window: a token sees only those less than `window_size` places away; 0: all. Layers before
+     * `window_from_layer` have none, and of every `global_every` layers (0: none) number `global_at`, from 0 on, has none. */
+    int64_t window_size;
+    int window_from_layer, global_every, global_at;
+    float window_rope_base;             /* of layers with a window, not scaled; 0: they turn as the others do */
+    qkv_rope_scaling rope_scaling;      /* with rope_factor */
+    float rope_scale;                   /* what turns is multiplied by it; 0 means 1 */
+    int64_t rope_width;                 /* so many numbers of a head turn, the first ones; 0: all */
+    int qk_norm;                        /* RMS norms of every head's queries and keys, before they turn */
+    int post_norm;                      /* with pre_norm: each sub-layer's result has a norm before it is added */
+    int parallel;                       /* with pre_norm: attention and feed-forward read the same x, both are added to it */
+    float attention_scale;              /* of scores; 0 means 1/sqrt(d_k) */
+    float score_softcap, logit_softcap; /* c not 0: x becomes c tanh(x / c): scaled scores of self-attention; logits */
     /* Not 0: the scores of self-attention have a learned bias by the distance of key and query, (relative_buckets, heads) for the
      * encoder and for the decoder, shared by their layers: near distances have a bucket each, farther ones share them, up to
-     * relative_distance (0 means 128), from which on there is one, as in T5. An encoder has half of them for keys to the left. */
-    int64_t relative_buckets, relative_distance;
+     * relative_max_distance (0 means 128), from which on there is one, as in T5. An encoder has half of them for keys to the
+     * left. */
+    int64_t relative_buckets, relative_max_distance;
     int scaled_output;         /* hidden states are divided by sqrt(dim) before the output layer, or before its head */
     int64_t embed_dim;         /* of an encoder's tables and of their norm, which a linear layer brings to dim; 0 means dim */
     int shared_layers;         /* all layers of a stack have the weights of its first */
     qkv_classes_of classes_of; /* of an encoder alone; with SPANS classes is 2 */
-    int layer_relative;        /* with relative_buckets: each layer has a bias of its own, as in UMT5 */
+    int relative_per_layer;    /* with relative_buckets: each layer has a bias of its own, as in UMT5 */
     /* Not 0: naive Bayes on tokens and on pairs of tokens adds to the logits of a classifier of texts (src/nn/ngrams.h has the
      * formula). Pairs are hashed into so many slots. For an encoder with 2 classes or more. */
     int64_t ngrams;
@@ -101,7 +102,7 @@ typedef struct qkv_config {
 
 /* Options of the paper's table 3, "base" and "big", and of smaller models that train on a laptop, "tiny" and "small", for the
  * vocabulary given; *config has its size, or 0. UNSUPPORTED for another name, USAGE for NULL. */
-QKV_API qkv_status qkv_config_preset(const char *name, int64_t vocabulary, qkv_config *config);
+QKV_API qkv_status qkv_config_preset(const char *name, int64_t vocab_size, qkv_config *config);
 
 /* ---- a model and its folder ----
  * The folder of a model of ours holds config.json (the options, one key each, "model_type": "qkv", the names of classes and a

@@ -146,7 +146,7 @@ typedef enum qkv_position_kind {
     QKV_POSITION_SINUSOID,        /* alternating sine and cosine, as in the paper */
     QKV_POSITION_SINUSOID_HALVES, /* all sines, then all cosines */
     QKV_POSITION_LEARNED,         /* a table of `max_positions` rows, each for the encoder and the decoder */
-    QKV_POSITION_ROTARY,          /* in every self-attention, not added to the embedding; the half-split layout */
+    QKV_POSITION_ROPE,            /* in every self-attention, not added to the embedding; the half-split layout */
     QKV_POSITION_NONE,
     QKV_POSITION_SINUSOID_FAIRSEQ /* in halves, with 10000^(-i/(dim/2-1)) instead of 10000^(-i/(dim/2)) */
 } qkv_position_kind;

@@ -79,7 +79,7 @@ qkv__batcher *qkv__batcher_new(const qkv_model *m, int rows, size_t kept_bytes)
     qkv__batcher *b = qkv__alloc_zero(sizeof *b);
     if (!b) return NULL;
     b->model = m;
-    b->vocabulary = o->target_vocabulary ? o->target_vocabulary : o->vocabulary;
+    b->vocabulary = o->target_vocab_size ? o->target_vocab_size : o->vocab_size;
     b->most_open = rows;
     b->most_kept = kept_bytes;
     b->n_rows = rows + MOST_KEPT;

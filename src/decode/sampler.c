@@ -45,7 +45,7 @@ qkv_sampler *qkv_sampler_new(const qkv_model *m, const qkv_sampling_opts *opts)
                                 .sample = o.sample,
                                 .no_log_p = 1 };
     qkv_status status = qkv__sampling_resolve_options(&s->o);
-    if (!status) status = qkv__sampler_start(&s->sampler, &s->o, t->target_vocabulary ? t->target_vocabulary : t->vocabulary);
+    if (!status) status = qkv__sampler_start(&s->sampler, &s->o, t->target_vocab_size ? t->target_vocab_size : t->vocab_size);
     if (status) return qkv_sampler_free(s), NULL;
     forbid(s, m);
     return s;

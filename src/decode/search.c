@@ -422,12 +422,12 @@ static qkv_status check_prefix(const qkv_search_opts *o, int64_t vocabulary)
 
 static qkv_status check_shortlist(const qkv_shortlist *list, const qkv_model *m, const qkv_config *t)
 {
-    int64_t targets = t->target_vocabulary ? t->target_vocabulary : t->vocabulary;
+    int64_t targets = t->target_vocab_size ? t->target_vocab_size : t->vocab_size;
     if (!list) return QKV_OK;
-    if (list->sources != t->vocabulary || list->targets != targets)
+    if (list->sources != t->vocab_size || list->targets != targets)
         return qkv__fail(QKV_USAGE,
                          "search: the shortlist is for vocabularies of %lld and %lld tokens, the model has %lld and %lld",
-                         (long long)list->sources, (long long)list->targets, (long long)t->vocabulary, (long long)targets);
+                         (long long)list->sources, (long long)list->targets, (long long)t->vocab_size, (long long)targets);
     uint64_t own = qkv__tokenizers_fingerprint(m);
     if (!own || !list->tokenizers || own == list->tokenizers) return QKV_OK;
     return qkv__fail(QKV_USAGE, "search: the shortlist was learned with other tokenizers than the model's: learn one for it");
@@ -465,7 +465,7 @@ qkv_status qkv__search_resolve_options(const qkv_model *m, qkv_search_opts *o)
         return qkv__fail(QKV_USAGE, "search: the ids that end a result, or are never found, are missing");
     qkv_status status = check_shortlist(o->shortlist, m, t);
     if (!status) status = qkv__check_length(QKV_USAGE, "search: a max_length of", o->max_length, max_positions_of(t));
-    return status ? status : check_prefix(o, t->target_vocabulary ? t->target_vocabulary : t->vocabulary);
+    return status ? status : check_prefix(o, t->target_vocab_size ? t->target_vocab_size : t->vocab_size);
 }
 
 /* s has the sources and the options as they were given. */
@@ -475,7 +475,7 @@ static qkv_status resolve_search(search *s, const qkv_model *m)
     qkv_status status = qkv__search_resolve_options(m, &s->o);
     if (status) return status;
     if (s->o.length_penalty == 0 && !s->o.no_length_penalty) s->o.length_penalty = QKV__LENGTH_PENALTY;
-    s->vocabulary = t->target_vocabulary ? t->target_vocabulary : t->vocabulary;
+    s->vocabulary = t->target_vocab_size ? t->target_vocab_size : t->vocab_size;
     s->max_positions = max_positions_of(t);
     if (usual_length(m)) s->max_positions = s->max_positions ? qkv__min(s->max_positions, usual_length(m)) : usual_length(m);
     for (int64_t i = 0; i < s->n_all; i++) s->room = qkv__max(s->room, most_tokens(s, i));

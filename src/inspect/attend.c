@@ -35,7 +35,7 @@ static bool has_decoder(const job *j) { return j->t->decoder_layers > 0; }
 static qkv_status check_target(const job *j)
 {
     const qkv_attend_opts *o = &j->o;
-    int64_t size = j->t->target_vocabulary ? j->t->target_vocabulary : j->t->vocabulary;
+    int64_t size = j->t->target_vocab_size ? j->t->target_vocab_size : j->t->vocab_size;
     if (!has_decoder(j) && (o->target.data || o->n_target_ids))
         return qkv__fail(QKV_USAGE, "attend: an encoder alone reads one text: there is no target");
     if (o->target.data && o->target_ids)
@@ -237,7 +237,7 @@ static qkv_status keep_maps(job *j)
     int layers = encoder > decoder ? encoder : decoder;
     int64_t *windows = qkv__result_alloc(j->to, sizeof *windows * (size_t)layers);
     if (!windows) return QKV_MEMORY;
-    for (int i = 0; i < layers; i++) windows[i] = qkv__has_window(j->t, i) ? j->t->window : 0;
+    for (int i = 0; i < layers; i++) windows[i] = qkv__has_window(j->t, i) ? j->t->window_size : 0;
     j->to->shown.windows = windows;
     j->to->shown.heads = (int)j->t->heads;
     qkv_status status = find_maps(j, QKV_ATTENTION_ENCODER, encoder);

@@ -96,7 +96,7 @@ static qkv_status project_layers(const qkv_model *m, const qkv_attention_capture
     if (!qkv__inside_speaks(m, &j.in))
         return qkv__fail(QKV_UNSUPPORTED, "lens: the model says no tokens: it has no decoder and cannot fill words in");
     const qkv_config *t = qkv__transformer_config(j.in.x);
-    j.vocabulary = j.in.stack == QKV__DECODER && t->target_vocabulary ? t->target_vocabulary : t->vocabulary;
+    j.vocabulary = j.in.stack == QKV__DECODER && t->target_vocab_size ? t->target_vocab_size : t->vocab_size;
     out->k = o->k ? o->k : (int)qkv__min(DEFAULT_K, j.vocabulary);
     out->layers = j.in.x->stacks[j.in.stack].n;
     out->places = j.in.stack == QKV__DECODER ? j.in.n_read : j.in.n_source;

@@ -95,7 +95,7 @@ static const float *bias_of_keys(walk_job *j)
     int64_t n = j->out->keys;
     qkv_tensor *table = x->stacks[j->stack].layers[j->o.layer].relative;
     if (j->o.kind == QKV_ATTENTION_CROSS || !table) return NULL;
-    const qkv_tensor *bias = qkv__relative_bias(j->tape, table, n, x->o.relative_distance, j->stack == QKV__DECODER);
+    const qkv_tensor *bias = qkv__relative_bias(j->tape, table, n, x->o.relative_max_distance, j->stack == QKV__DECODER);
     return bias ? qkv_tensor_data(bias) + j->o.head * (2 * n - 1) + n - 1 - j->o.query : NULL;
 }
 
@@ -112,7 +112,7 @@ static qkv_status compute_scores(walk_job *j)
     qkv_trace_result *out = j->out;
     const qkv_config *o = &j->in.x->o;
     bool is_self = j->o.kind != QKV_ATTENTION_CROSS;
-    float *scores = take_floats(j, out->keys), *scaled = take_floats(j, out->keys), cap = is_self ? o->score_cap : 0;
+    float *scores = take_floats(j, out->keys), *scaled = take_floats(j, out->keys), cap = is_self ? o->score_softcap : 0;
     uint8_t *masked = qkv__result_alloc(j->out, (size_t)out->keys);
     const uint8_t *hidden = qkv__hidden_keys(j->tape, &j->in.x->touches, j->o.kind, out->keys, 1);
     const float *bias = bias_of_keys(j);

@@ -358,7 +358,7 @@ static qkv_status check_why_options(why_job *j)
     if (!j->o.methods) j->o.methods = (1u << QKV_ATTRIBUTE_METHODS) - 1;
     if (!j->o.steps) j->o.steps = DEFAULT_STEPS;
     j->width = qkv__embed_width(t);
-    j->outputs = j->in.stack == QKV__ENCODER ? t->classes : t->target_vocabulary ? t->target_vocabulary : t->vocabulary;
+    j->outputs = j->in.stack == QKV__ENCODER ? t->classes : t->target_vocab_size ? t->target_vocab_size : t->vocab_size;
     if (!j->outputs || (j->in.stack == QKV__ENCODER && t->classes_of))
         return qkv__fail(QKV_UNSUPPORTED, "why: the model has no classifier of texts and no decoder: it gives no output");
     if (t->encoder_layers && t->decoder_layers && !(qkv__model_get_info(j->m)->can & QKV_CAN_TRANSLATE))

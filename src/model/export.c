@@ -18,7 +18,7 @@ static qkv_config settled(const qkv_config *given)
     if (!o.kv_heads) o.kv_heads = o.heads;
     if (!o.d_k) o.d_k = o.dim / o.heads;
     if (o.norm_eps == 0) o.norm_eps = 1e-5f;
-    if (o.rotary_base == 0) o.rotary_base = 10000;
+    if (o.rope_base == 0) o.rope_base = 10000;
     return o;
 }
 
@@ -91,7 +91,7 @@ static qkv_status trained_context(const qkv_model *m, int64_t *n)
 static void put_context(const qkv_model *m, const qkv_config *o, qkv__json_writer *w)
 {
     static const char key[] = "max_position_embeddings";
-    if (o->positions != QKV_POSITION_ROTARY || !o->decoder_layers || qkv__json_has(w, key)) return;
+    if (o->positions != QKV_POSITION_ROPE || !o->decoder_layers || qkv__json_has(w, key)) return;
     int64_t n;
     qkv_status status = trained_context(m, &n);
     if (status && !w->status) w->status = status;

@@ -125,14 +125,14 @@ qkv_status qkv__read_classes(const qkv__published *p, int parts, qkv_config *o)
 
 static const char *has_more(const qkv_config *o)
 {
-    if (o->window) return "its layers see the whole text, without windows";
+    if (o->window_size) return "its layers see the whole text, without windows";
     if (o->qk_norm) return "its queries and keys have no norms";
     if (o->post_norm) return "its sub-layers have no norms behind them";
     if (o->parallel) return "its sub-layers come one after the other";
-    if (o->score_cap > 0 || o->logit_cap > 0) return "its scores and logits have no caps";
+    if (o->score_softcap > 0 || o->logit_softcap > 0) return "its scores and logits have no caps";
     if (o->attention_scale > 0) return "its scores are divided by sqrt(d_k)";
-    if (o->rotary_scaling == QKV_ROTARY_LONG) return "its rotary frequencies have no divisors of their own (longrope)";
-    return o->rotary_width ? "all numbers of its queries and keys turn" : NULL;
+    if (o->rope_scaling == QKV_ROPE_LONG) return "its rotary frequencies have no divisors of their own (longrope)";
+    return o->rope_width ? "all numbers of its queries and keys turn" : NULL;
 }
 
 const char *qkv__has_besides(const qkv_config *o)

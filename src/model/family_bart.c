@@ -4,7 +4,7 @@
 #include "family.h"
 
 #define BOTH_STACKS                                                                                             \
-    QKV__KEY("vocab_size", vocabulary, NEEDED), QKV__KEY("d_model", dim, NEEDED),                               \
+    QKV__KEY("vocab_size", vocab_size, NEEDED), QKV__KEY("d_model", dim, NEEDED),                               \
         QKV__KEY("encoder_layers", encoder_layers, NEEDED), QKV__KEY("decoder_layers", decoder_layers, NEEDED), \
         QKV__KEY("encoder_attention_heads", heads, NEEDED), QKV__KEY("encoder_ffn_dim", d_ff, NEEDED),          \
         QKV__WORD_KEY("activation_function", activation, NEEDED, qkv__published_activations),                   \
@@ -70,7 +70,7 @@ static const char *not_any(const qkv_config *o, bool embed_norm, bool pre_norm)
     if (o->no_source_eos) return "its sources end with a token of their own (source_eos)";
     if (qkv__is_gated(o->activation)) return "its feed-forward layers have no gate";
     if (!qkv__heads_are_alike(o)) return "its heads are alike";
-    if (o->target_vocabulary) return "its source and target share one vocabulary";
+    if (o->target_vocab_size) return "its source and target share one vocabulary";
     if (o->classes && (o->pooling != QKV_POOLING_LAST || o->pooler != QKV_POOLER_TANH))
         return "its classifier is a layer with tanh at the last token";
     return o->token_types || o->head ? "it has no token types and no head" : qkv__leaves_out(o);

@@ -9,7 +9,7 @@
     }
 
 static const qkv__config_key bert_keys[] = {
-    QKV__KEY("vocab_size", vocabulary, NEEDED),
+    QKV__KEY("vocab_size", vocab_size, NEEDED),
     QKV__KEY("hidden_size", dim, NEEDED),
     QKV__KEY("num_hidden_layers", encoder_layers, NEEDED),
     QKV__KEY("num_attention_heads", heads, NEEDED),
@@ -207,7 +207,7 @@ const qkv__family qkv__camembert = ROBERTA("camembert", camembert_architectures)
 /* ---- DistilBERT: no token types, a pooler of ReLU ---- */
 
 static const qkv__config_key distilbert_keys[] = {
-    QKV__KEY("vocab_size", vocabulary, NEEDED),
+    QKV__KEY("vocab_size", vocab_size, NEEDED),
     QKV__KEY("dim", dim, NEEDED),
     QKV__KEY("n_layers", encoder_layers, NEEDED),
     QKV__KEY("n_heads", heads, NEEDED),

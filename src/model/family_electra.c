@@ -2,7 +2,7 @@
 #include "family.h"
 
 #define NARROW_KEYS(activation_presence)                                                                              \
-    QKV__KEY("vocab_size", vocabulary, NEEDED), QKV__KEY("hidden_size", dim, NEEDED),                                 \
+    QKV__KEY("vocab_size", vocab_size, NEEDED), QKV__KEY("hidden_size", dim, NEEDED),                                 \
         QKV__KEY("embedding_size", embed_dim, OPTIONAL), QKV__KEY("num_hidden_layers", encoder_layers, NEEDED),       \
         QKV__KEY("num_attention_heads", heads, NEEDED), QKV__KEY("intermediate_size", d_ff, NEEDED),                  \
         QKV__KEY("max_position_embeddings", max_positions, NEEDED), QKV__KEY("type_vocab_size", token_types, NEEDED), \

@@ -7,11 +7,11 @@
 #include <string.h>
 
 static const qkv__config_key cap_keys[] = {
-    QKV__KEY("attn_logit_softcapping", score_cap, OPTIONAL),
-    QKV__KEY("final_logit_softcapping", logit_cap, OPTIONAL),
+    QKV__KEY("attn_logit_softcapping", score_softcap, OPTIONAL),
+    QKV__KEY("final_logit_softcapping", logit_softcap, OPTIONAL),
     { NULL, 0, 0, NULL, false },
 };
-static const qkv__config_key local_keys[] = { QKV__KEY("rope_local_base_freq", local_rotary_base, OPTIONAL),
+static const qkv__config_key local_keys[] = { QKV__KEY("rope_local_base_freq", window_rope_base, OPTIONAL),
                                               { NULL, 0, 0, NULL, false } };
 /* The first Gemma's files say "hidden_act": "gelu" and mean the same: only the newer key counts. */
 static const qkv__fixed fixed[] = { { "hidden_activation", 0, "gelu_pytorch_tanh" },
@@ -80,11 +80,11 @@ static qkv_status read_scale(const qkv__published *p, qkv_config *o)
 static qkv_status read_gemma2(const qkv__published *p, int parts, qkv_config *o)
 {
     qkv_status status = qkv__read_keys(p, cap_keys, o);
-    if (qkv__json_is_null(qkv__value(p, "attn_logit_softcapping"))) o->score_cap = 0;
-    if (qkv__json_is_null(qkv__value(p, "final_logit_softcapping"))) o->logit_cap = 0;
+    if (qkv__json_is_null(qkv__value(p, "attn_logit_softcapping"))) o->score_softcap = 0;
+    if (qkv__json_is_null(qkv__value(p, "final_logit_softcapping"))) o->logit_softcap = 0;
     if (!status) status = read_scale(p, o);
     if (!status) status = read_gemma(p, parts, o);
-    if (!o->full_every) o->full_every = 2, o->full_at = 1;
+    if (!o->global_every) o->global_every = 2, o->global_at = 1;
     return status ? status : qkv__read_window(p, o);
 }
 
@@ -96,10 +96,10 @@ static qkv_status read_gemma3(const qkv__published *p, int parts, qkv_config *o)
     if (!every) every = qkv__get(p, "_sliding_window_pattern");
     if (every && (!qkv__json_is_int(every) || qkv__json_int(every) < 1 || qkv__json_int(every) > 1000))
         return qkv__fail(QKV_FORMAT, "%s: key \"sliding_window_pattern\": expected a whole number from 1 to 1000", p->path);
-    o->full_every = every ? (int)qkv__json_int(every) : 6;
-    o->full_at = o->full_every - 1;
+    o->global_every = every ? (int)qkv__json_int(every) : 6;
+    o->global_at = o->global_every - 1;
     qkv_status status = qkv__read_keys(p, local_keys, o);
-    if (qkv__json_is_number(base)) o->local_rotary_base = (float)qkv__json_number(base);
+    if (qkv__json_is_number(base)) o->window_rope_base = (float)qkv__json_number(base);
     return status ? status : read_gemma2(p, parts, o);
 }
 
@@ -127,22 +127,22 @@ static void write_gemma2(const qkv_config *o, qkv__json_writer *w)
     qkv__write_window(o, w);
     if (fabs(by - round(by)) < 1e-4 * by) qkv__json_put_int(w, key, (int64_t)round(by));
     else qkv__json_put_real(w, key, by, QKV__JSON_FLOAT);
-    put_cap(w, "attn_logit_softcapping", o->score_cap);
-    put_cap(w, "final_logit_softcapping", o->logit_cap);
+    put_cap(w, "attn_logit_softcapping", o->score_softcap);
+    put_cap(w, "final_logit_softcapping", o->logit_softcap);
 }
 
 static void write_gemma3(const qkv_config *o, qkv__json_writer *w)
 {
-    float base = o->local_rotary_base == 0 ? o->rotary_base : o->local_rotary_base;
+    float base = o->window_rope_base == 0 ? o->rope_base : o->window_rope_base;
     write_gemma2(o, w);
     qkv__json_put_real(w, "rope_local_base_freq", (double)base, QKV__JSON_FLOAT);
-    qkv__json_put_int(w, "sliding_window_pattern", o->full_every ? o->full_every : 6);
+    qkv__json_put_int(w, "sliding_window_pattern", o->global_every ? o->global_every : 6);
 }
 
 static const char *not_gemma(const qkv_config *o)
 {
     if (!o->decoder_layers || o->encoder_layers) return "it has a decoder alone";
-    if (o->positions != QKV_POSITION_ROTARY) return "its positions are rotary";
+    if (o->positions != QKV_POSITION_ROPE) return "its positions are rotary";
     if (!o->pre_norm) return "its norms come before each sub-layer";
     if (o->norm != QKV_NORM_RMS) return "its norms are RMS norms";
     if (o->unscaled) return "its embeddings are scaled";
@@ -158,8 +158,8 @@ static const char *not_gemma2(const qkv_config *o)
     if (!o->post_norm) return "its sub-layers have norms behind them too (post_norm)";
     if (o->qk_norm) return "its queries and keys have no norms";
     plain.post_norm = 0;
-    plain.score_cap = plain.logit_cap = plain.attention_scale = 0;
-    plain.window = 0;
+    plain.score_softcap = plain.logit_softcap = plain.attention_scale = 0;
+    plain.window_size = 0;
     return not_gemma(&plain);
 }
 
@@ -168,7 +168,7 @@ static const char *not_gemma3(const qkv_config *o)
     qkv_config plain = *o;
     if (!o->qk_norm) return "its queries and keys have norms (qk_norm)";
     plain.qk_norm = 0;
-    plain.local_rotary_base = 0;
+    plain.window_rope_base = 0;
     return not_gemma2(&plain);
 }
 
@@ -177,7 +177,7 @@ static const char *not_gemma3(const qkv_config *o)
     {                                                                                                         \
         .type = name, .architectures = list, .prefix = "model.", .decoder = "model.layers.#.", .layer = rows, \
         .others = others, .ignored = qkv__llama_ignored, .keys = qkv__llama_keys, .fixed = fixed,             \
-        .options = { .positions = QKV_POSITION_ROTARY,                                                        \
+        .options = { .positions = QKV_POSITION_ROPE,                                                          \
                      .pre_norm = 1,                                                                           \
                      .norm = QKV_NORM_RMS,                                                                    \
                      .norm_eps = 1e-6f,                                                                       \
@@ -188,9 +188,9 @@ static const char *not_gemma3(const qkv_config *o)
         .read = reads, .write = writes, .missing = problems                                                   \
     }
 const qkv__family qkv__gemma = GEMMA("gemma", gemma_architectures, gemma_layer, read_gemma, write_gemma, not_gemma,
-                                     .window = 0);
+                                     .window_size = 0);
 const qkv__family qkv__gemma2 = GEMMA("gemma2", gemma2_architectures, gemma2_layer, read_gemma2, write_gemma2, not_gemma2,
-                                      .post_norm = 1, .window = 4096, .score_cap = 50, .logit_cap = 30);
+                                      .post_norm = 1, .window_size = 4096, .score_softcap = 50, .logit_softcap = 30);
 const qkv__family qkv__gemma3_text = GEMMA("gemma3_text", gemma3_architectures, gemma2_layer, read_gemma3, write_gemma3,
-                                           not_gemma3, .post_norm = 1, .qk_norm = 1, .window = 4096, .rotary_base = 1e6f,
-                                           .local_rotary_base = 10000);
+                                           not_gemma3, .post_norm = 1, .qk_norm = 1, .window_size = 4096, .rope_base = 1e6f,
+                                           .window_rope_base = 10000);

@@ -2,7 +2,7 @@
 #include "family.h"
 
 static const qkv__config_key keys[] = {
-    QKV__KEY("vocab_size", vocabulary, NEEDED),
+    QKV__KEY("vocab_size", vocab_size, NEEDED),
     QKV__KEY("n_embd", dim, NEEDED),
     QKV__KEY("n_layer", decoder_layers, NEEDED),
     QKV__KEY("n_head", heads, NEEDED),

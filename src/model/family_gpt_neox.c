@@ -3,14 +3,14 @@
 #include "family.h"
 
 static const qkv__config_key keys[] = {
-    QKV__KEY("vocab_size", vocabulary, NEEDED),
+    QKV__KEY("vocab_size", vocab_size, NEEDED),
     QKV__KEY("hidden_size", dim, NEEDED),
     QKV__KEY("num_hidden_layers", decoder_layers, NEEDED),
     QKV__KEY("num_attention_heads", heads, NEEDED),
     QKV__KEY("intermediate_size", d_ff, NEEDED),
     QKV__WORD_KEY("hidden_act", activation, OPTIONAL, qkv__published_activations),
     QKV__KEY("layer_norm_eps", norm_eps, OPTIONAL),
-    QKV__KEY("rotary_emb_base", rotary_base, OPTIONAL),
+    QKV__KEY("rotary_emb_base", rope_base, OPTIONAL),
     QKV__KEY("use_parallel_residual", parallel, OPTIONAL),
     QKV__KEY("hidden_dropout", dropout, OPTIONAL),
     QKV__KEY("attention_dropout", attention_dropout, OPTIONAL),
@@ -44,7 +44,7 @@ static const char *const ignored[] = { "*.attention.bias", "*.attention.masked_b
 static qkv_status read_gpt_neox(const qkv__published *p, int parts, qkv_config *o)
 {
     (void)parts;
-    static const qkv__config_key newer_key[] = { QKV__KEY("rope_theta", rotary_base, OPTIONAL), { NULL, 0, 0, NULL, false } };
+    static const qkv__config_key newer_key[] = { QKV__KEY("rope_theta", rope_base, OPTIONAL), { NULL, 0, 0, NULL, false } };
     if (!qkv__get(p, "rotary_emb_base") && qkv__read_keys(p, newer_key, o)) return qkv_error_status();
     o->untied = !qkv__is_true(p, "tie_word_embeddings", false);
     qkv_status status = qkv__read_rotary(p, NULL, o);
@@ -54,7 +54,7 @@ static qkv_status read_gpt_neox(const qkv__published *p, int parts, qkv_config *
 
 static void write_gpt_neox(const qkv_config *o, qkv__json_writer *w)
 {
-    double part = o->rotary_width ? (double)o->rotary_width / (double)o->d_k : 1;
+    double part = o->rope_width ? (double)o->rope_width / (double)o->d_k : 1;
     qkv__json_put_real(w, "rotary_pct", part, QKV__JSON_FLOAT);
     qkv__json_put_bool(w, "tie_word_embeddings", !o->untied);
     qkv__write_rotary(o, w);
@@ -64,10 +64,10 @@ static void write_gpt_neox(const qkv_config *o, qkv__json_writer *w)
 static const char *not_gpt_neox(const qkv_config *o)
 {
     qkv_config plain = *o;
-    if (o->positions != QKV_POSITION_ROTARY) return "its positions are rotary";
-    if (o->rotary_scaling == QKV_ROTARY_LONG) return "its rotary frequencies have no divisors of their own (longrope)";
+    if (o->positions != QKV_POSITION_ROPE) return "its positions are rotary";
+    if (o->rope_scaling == QKV_ROPE_LONG) return "its rotary frequencies have no divisors of their own (longrope)";
     plain.positions = QKV_POSITION_LEARNED;
-    plain.rotary_width = plain.parallel = 0;
+    plain.rope_width = plain.parallel = 0;
     return qkv__gpt2.missing(&plain);
 }
 
@@ -80,7 +80,7 @@ const qkv__family qkv__gpt_neox = { .type = "gpt_neox",
                                     .ignored = ignored,
                                     .keys = keys,
                                     .fixed = fixed,
-                                    .options = { .positions = QKV_POSITION_ROTARY,
+                                    .options = { .positions = QKV_POSITION_ROPE,
                                                  .pre_norm = 1,
                                                  .unscaled = 1,
                                                  .parallel = 1,

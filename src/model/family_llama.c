@@ -3,7 +3,7 @@
 #include "family.h"
 
 const qkv__config_key qkv__llama_keys[] = {
-    QKV__KEY("vocab_size", vocabulary, NEEDED),
+    QKV__KEY("vocab_size", vocab_size, NEEDED),
     QKV__KEY("hidden_size", dim, NEEDED),
     QKV__KEY("num_hidden_layers", decoder_layers, NEEDED),
     QKV__KEY("num_attention_heads", heads, NEEDED),
@@ -11,7 +11,7 @@ const qkv__config_key qkv__llama_keys[] = {
     QKV__KEY("head_dim", d_k, OPTIONAL),
     QKV__KEY("intermediate_size", d_ff, NEEDED),
     QKV__KEY("rms_norm_eps", norm_eps, OPTIONAL),
-    QKV__KEY("rope_theta", rotary_base, OPTIONAL),
+    QKV__KEY("rope_theta", rope_base, OPTIONAL),
     QKV__KEY("attention_dropout", attention_dropout, OPTIONAL),
     { NULL, 0, 0, NULL, false },
 };
@@ -72,10 +72,11 @@ static qkv_status read_mistral(const qkv__published *p, int parts, qkv_config *o
 /* The first layers see everything, and all of them where no window is asked for. */
 static qkv_status read_qwen_window(const qkv__published *p, qkv_config *o)
 {
-    static const qkv__config_key key[] = { QKV__KEY("max_window_layers", window_from, OPTIONAL), { NULL, 0, 0, NULL, false } };
+    static const qkv__config_key key[] = { QKV__KEY("max_window_layers", window_from_layer, OPTIONAL),
+                                           { NULL, 0, 0, NULL, false } };
     if (!qkv__is_true(p, "use_sliding_window", false)) return QKV_OK;
-    o->window = 4096;
-    o->window_from = 28;
+    o->window_size = 4096;
+    o->window_from_layer = 28;
     qkv_status status = qkv__read_keys(p, key, o);
     return status ? status : qkv__read_window(p, o);
 }
@@ -100,7 +101,7 @@ static void write_llama(const qkv_config *o, qkv__json_writer *w)
 {
     qkv__json_put_int(w, "num_key_value_heads", o->kv_heads ? o->kv_heads : o->heads);
     qkv__json_put_int(w, "head_dim", o->d_k ? o->d_k : o->dim / o->heads);
-    qkv__json_put_real(w, "rope_theta", o->rotary_base == 0 ? 10000 : (double)o->rotary_base, QKV__JSON_FLOAT);
+    qkv__json_put_real(w, "rope_theta", o->rope_base == 0 ? 10000 : (double)o->rope_base, QKV__JSON_FLOAT);
     qkv__json_put_real(w, "rms_norm_eps", o->norm_eps == 0 ? 1e-5 : (double)o->norm_eps, QKV__JSON_FLOAT);
     qkv__json_put_bool(w, "attention_bias", !o->no_bias);
     qkv__json_put_bool(w, "mlp_bias", !o->no_bias);
@@ -118,14 +119,14 @@ static void write_qwen(const qkv_config *o, qkv__json_writer *w)
 {
     write_llama(o, w);
     qkv__write_window(o, w);
-    qkv__json_put_bool(w, "use_sliding_window", o->window > 0);
-    qkv__json_put_int(w, "max_window_layers", o->window ? o->window_from : o->decoder_layers);
+    qkv__json_put_bool(w, "use_sliding_window", o->window_size > 0);
+    qkv__json_put_int(w, "max_window_layers", o->window_size ? o->window_from_layer : o->decoder_layers);
 }
 
 static const char *not_llama(const qkv_config *o)
 {
     if (!o->decoder_layers || o->encoder_layers) return "it has a decoder alone";
-    if (o->positions != QKV_POSITION_ROTARY) return "its positions are rotary";
+    if (o->positions != QKV_POSITION_ROPE) return "its positions are rotary";
     if (!o->pre_norm) return "its norms come before each sub-layer";
     if (o->norm != QKV_NORM_RMS) return "its norms are RMS norms";
     if (!o->unscaled) return "its embeddings are not scaled";
@@ -144,15 +145,15 @@ static const char *no_biases(const qkv_config *o)
 static const char *not_mistral(const qkv_config *o)
 {
     qkv_config plain = *o;
-    if (o->window && (o->window_from || o->full_every)) return "all of its layers have a window, or none";
-    plain.window = 0;
+    if (o->window_size && (o->window_from_layer || o->global_every)) return "all of its layers have a window, or none";
+    plain.window_size = 0;
     return no_biases(&plain);
 }
 
 static const char *not_qwen2(const qkv_config *o)
 {
     qkv_config plain = *o;
-    plain.window = 0;
+    plain.window_size = 0;
     const char *problem = not_llama(&plain);
     return problem ? problem : !o->no_bias || !o->qkv_bias ? "only its queries, keys and values have a bias" : NULL;
 }
@@ -162,7 +163,7 @@ static const char *not_qwen3(const qkv_config *o)
     qkv_config plain = *o;
     if (!o->qk_norm) return "its queries and keys have norms (qk_norm)";
     if (!o->no_bias || o->qkv_bias) return "its layers have no biases";
-    plain.window = plain.qk_norm = 0;
+    plain.window_size = plain.qk_norm = 0;
     return not_llama(&plain);
 }
 
@@ -170,7 +171,7 @@ static const char *not_qwen3(const qkv_config *o)
     {                                                                                                          \
         .type = name, .architectures = list, .prefix = "model.", .decoder = "model.layers.#.", .layer = layer, \
         .others = qkv__llama_others, .ignored = qkv__llama_ignored, .keys = qkv__llama_keys, .fixed = fixed,   \
-        .options = { .positions = QKV_POSITION_ROTARY,                                                         \
+        .options = { .positions = QKV_POSITION_ROPE,                                                           \
                      .pre_norm = 1,                                                                            \
                      .norm = QKV_NORM_RMS,                                                                     \
                      .norm_eps = 1e-6f,                                                                        \
@@ -179,8 +180,9 @@ static const char *not_qwen3(const qkv_config *o)
                      __VA_ARGS__ },                                                                            \
         .read = reads, .write = writes, .missing = problems                                                    \
     }
-const qkv__family qkv__llama = LLAMA("llama", llama_architectures, read_llama, write_llama, no_biases, .window = 0);
-const qkv__family qkv__mistral = LLAMA("mistral", mistral_architectures, read_mistral, write_mistral, not_mistral, .window = 0);
-const qkv__family qkv__qwen2 = LLAMA("qwen2", qwen2_architectures, read_qwen2, write_qwen, not_qwen2, .window = 0);
+const qkv__family qkv__llama = LLAMA("llama", llama_architectures, read_llama, write_llama, no_biases, .window_size = 0);
+const qkv__family qkv__mistral = LLAMA("mistral", mistral_architectures, read_mistral, write_mistral, not_mistral,
+                                       .window_size = 0);
+const qkv__family qkv__qwen2 = LLAMA("qwen2", qwen2_architectures, read_qwen2, write_qwen, not_qwen2, .window_size = 0);
 const qkv__family qkv__qwen3 = LLAMA("qwen3", qwen3_architectures, read_qwen3, write_qwen, not_qwen3, .qk_norm = 1,
                                      .no_bias = 1, .d_k = 128);

@@ -5,7 +5,7 @@
 #include <qkv/data.h>
 
 static const qkv__config_key keys[] = {
-    QKV__KEY("vocab_size", vocabulary, NEEDED),
+    QKV__KEY("vocab_size", vocab_size, NEEDED),
     QKV__KEY("d_model", dim, NEEDED),
     QKV__KEY("encoder_layers", encoder_layers, NEEDED),
     QKV__KEY("decoder_layers", decoder_layers, NEEDED),
@@ -82,8 +82,8 @@ static qkv_status read_marian(const qkv__published *p, int parts, qkv_config *o)
     qkv_status status = qkv__marian_read(p, parts, o);
     if (status) return status;
     if (qkv__is_true(p, "share_encoder_decoder_embeddings", true)) return QKV_OK;
-    o->target_vocabulary = qkv__json_int(qkv__get(p, "decoder_vocab_size"));
-    if (o->target_vocabulary >= 1) return QKV_OK;
+    o->target_vocab_size = qkv__json_int(qkv__get(p, "decoder_vocab_size"));
+    if (o->target_vocab_size >= 1) return QKV_OK;
     return qkv__fail(QKV_FORMAT, "%s: key \"decoder_vocab_size\": expected a whole number, at least 1", p->path);
 }
 
@@ -102,8 +102,8 @@ void qkv__marian_write(const qkv_config *o, qkv__json_writer *w)
 static void write_marian(const qkv_config *o, qkv__json_writer *w)
 {
     qkv__marian_write(o, w);
-    qkv__json_put_int(w, "decoder_vocab_size", o->target_vocabulary ? o->target_vocabulary : o->vocabulary);
-    qkv__json_put_bool(w, "share_encoder_decoder_embeddings", !o->target_vocabulary);
+    qkv__json_put_int(w, "decoder_vocab_size", o->target_vocab_size ? o->target_vocab_size : o->vocab_size);
+    qkv__json_put_bool(w, "share_encoder_decoder_embeddings", !o->target_vocab_size);
 }
 
 static const char *not_either(const qkv_config *o)
@@ -132,7 +132,7 @@ static const char *not_pegasus(const qkv_config *o)
     const char *problem = not_either(o);
     if (problem) return problem;
     if (!o->pre_norm) return "its norms come before each sub-layer";
-    return o->target_vocabulary ? "its source and target share one vocabulary" : NULL;
+    return o->target_vocab_size ? "its source and target share one vocabulary" : NULL;
 }
 
 #define MARIAN(name, of, norms_first)                                                                                     \

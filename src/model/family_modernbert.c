@@ -9,22 +9,22 @@ static const qkv__enum_name gated_activations[] = {
     { "gelu", QKV_ACTIVATION_GEGLU }, { "silu", QKV_ACTIVATION_SWIGLU }, { "swish", QKV_ACTIVATION_SWIGLU }, { NULL, 0 }
 };
 static const qkv__config_key keys[] = {
-    QKV__KEY("vocab_size", vocabulary, NEEDED),
+    QKV__KEY("vocab_size", vocab_size, NEEDED),
     QKV__KEY("hidden_size", dim, NEEDED),
     QKV__KEY("num_hidden_layers", encoder_layers, NEEDED),
     QKV__KEY("num_attention_heads", heads, NEEDED),
     QKV__KEY("intermediate_size", d_ff, NEEDED),
     QKV__WORD_KEY("hidden_activation", activation, OPTIONAL, gated_activations),
     QKV__KEY("norm_eps", norm_eps, OPTIONAL),
-    QKV__KEY("global_rope_theta", rotary_base, OPTIONAL),
-    QKV__KEY("local_rope_theta", local_rotary_base, OPTIONAL),
+    QKV__KEY("global_rope_theta", rope_base, OPTIONAL),
+    QKV__KEY("local_rope_theta", window_rope_base, OPTIONAL),
     QKV__KEY("embedding_dropout", dropout, OPTIONAL),
     QKV__KEY("attention_dropout", attention_dropout, OPTIONAL),
     QKV__KEY("mlp_dropout", ffn_dropout, OPTIONAL),
     { NULL, 0, 0, NULL, false },
 };
-static const qkv__config_key global_key[] = { QKV__KEY("rope_theta", rotary_base, OPTIONAL), { NULL, 0, 0, NULL, false } };
-static const qkv__config_key local_key[] = { QKV__KEY("rope_theta", local_rotary_base, OPTIONAL), { NULL, 0, 0, NULL, false } };
+static const qkv__config_key global_key[] = { QKV__KEY("rope_theta", rope_base, OPTIONAL), { NULL, 0, 0, NULL, false } };
+static const qkv__config_key local_key[] = { QKV__KEY("rope_theta", window_rope_base, OPTIONAL), { NULL, 0, 0, NULL, false } };
 static const qkv__fixed fixed[] = { { NULL, 0, NULL } };
 static const qkv__architecture architectures[] = { QKV__ENCODER_ARCHITECTURES("ModernBert"), { NULL, 0 } };
 
@@ -80,12 +80,12 @@ static qkv_status read_windows(const qkv__published *p, qkv_config *o)
     if (!status) status = read_whole_key(p, "local_attention", 128, &local);
     if (!status) status = read_theta(p, "sliding_attention", local_key, o);
     if (status) return status;
-    o->window = local / 2 + 1;
-    o->full_every = (int)every;
+    o->window_size = local / 2 + 1;
+    o->global_every = (int)every;
     status = qkv__read_layer_types(p, o);
     bool has_local = false;
     for (int i = 0; i < o->encoder_layers; i++) has_local = has_local || qkv__has_window(o, i);
-    if (!has_local) o->window = o->full_every = 0, o->local_rotary_base = 0;
+    if (!has_local) o->window_size = o->global_every = 0, o->window_rope_base = 0;
     return status;
 }
 
@@ -134,14 +134,14 @@ static void put_ids(qkv__json_writer *w)
 
 static void put_windows(const qkv_config *o, qkv__json_writer *w)
 {
-    float base = o->local_rotary_base == 0 ? o->rotary_base : o->local_rotary_base;
-    int64_t local = o->window > 1 ? 2 * (o->window - 1) : 1;
-    if (!o->window) local = 128;
+    float base = o->window_rope_base == 0 ? o->rope_base : o->window_rope_base;
+    int64_t local = o->window_size > 1 ? 2 * (o->window_size - 1) : 1;
+    if (!o->window_size) local = 128;
     qkv__json_put_real(w, "local_rope_theta", (double)base, QKV__JSON_FLOAT);
     qkv__json_put_int(w, "local_attention", local);
-    if (!o->window || (o->full_every && !o->full_at && !o->window_from))
-        qkv__json_put_int(w, "global_attn_every_n_layers", o->window ? o->full_every : 1);
-    if (o->window) qkv__write_layer_types(o, w);
+    if (!o->window_size || (o->global_every && !o->global_at && !o->window_from_layer))
+        qkv__json_put_int(w, "global_attn_every_n_layers", o->window_size ? o->global_every : 1);
+    if (o->window_size) qkv__write_layer_types(o, w);
 }
 
 static void write_modernbert(const qkv_config *o, qkv__json_writer *w)
@@ -162,14 +162,14 @@ static const char *not_modernbert(const qkv_config *o)
 {
     qkv_config plain = *o;
     if (!o->encoder_layers || o->decoder_layers) return "it has an encoder alone";
-    if (o->positions != QKV_POSITION_ROTARY || o->rotary_factor != 0) return "its positions are rotary, and not scaled";
+    if (o->positions != QKV_POSITION_ROPE || o->rope_factor != 0) return "its positions are rotary, and not scaled";
     if (!o->pre_norm || !o->no_first_norm) return "its norms come before each sub-layer but the first (no_first_norm)";
     if (o->norm != QKV_NORM_LAYER) return "its norms are layer norms";
     if (!o->embed_norm) return "it has a norm after the embeddings (embed_norm)";
     if (!o->unscaled) return "its embeddings are not scaled";
     if (!qkv__is_gated(o->activation)) return "its feed-forward layers have a gate";
     if (!qkv__heads_are_alike(o)) return "its heads are alike";
-    plain.window = 0;
+    plain.window_size = 0;
     if (qkv__has_besides(&plain)) return qkv__has_besides(&plain);
     if (o->qkv_bias && o->no_bias) return "its queries, keys and values have no bias of their own";
     if (o->token_types) return "its tokens have no types";
@@ -192,9 +192,9 @@ const qkv__family qkv__modernbert = { .type = "modernbert",
                                       .fixed = fixed,
                                       .classifier = "classifier.weight",
                                       .head = "decoder.bias",
-                                      .options = { .positions = QKV_POSITION_ROTARY,
-                                                   .rotary_base = 160000,
-                                                   .local_rotary_base = 10000,
+                                      .options = { .positions = QKV_POSITION_ROPE,
+                                                   .rope_base = 160000,
+                                                   .window_rope_base = 10000,
                                                    .pre_norm = 1,
                                                    .no_first_norm = 1,
                                                    .norm_eps = 1e-5f,

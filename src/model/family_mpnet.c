@@ -2,7 +2,7 @@
 #include "family.h"
 
 static const qkv__config_key keys[] = {
-    QKV__KEY("vocab_size", vocabulary, NEEDED),
+    QKV__KEY("vocab_size", vocab_size, NEEDED),
     QKV__KEY("hidden_size", dim, NEEDED),
     QKV__KEY("num_hidden_layers", encoder_layers, NEEDED),
     QKV__KEY("num_attention_heads", heads, NEEDED),
@@ -63,7 +63,7 @@ static const char *not_mpnet(const qkv_config *o)
     plain.relative_buckets = 0;
     const char *problem = qkv__not_bert(&plain);
     if (problem) return problem;
-    if (!o->relative_buckets || (o->relative_distance && o->relative_distance != 128))
+    if (!o->relative_buckets || (o->relative_max_distance && o->relative_max_distance != 128))
         return "its scores have a bias by distance, up to 128";
     if (!o->first_position) return "its first position comes after the padding's";
     if (o->token_types) return "its tokens have no types";

@@ -2,7 +2,7 @@
 #include "family.h"
 
 static const qkv__config_key keys[] = {
-    QKV__KEY("vocab_size", vocabulary, NEEDED),
+    QKV__KEY("vocab_size", vocab_size, NEEDED),
     QKV__KEY("hidden_size", dim, NEEDED),
     QKV__KEY("num_hidden_layers", decoder_layers, NEEDED),
     QKV__KEY("num_attention_heads", heads, NEEDED),

@@ -2,14 +2,14 @@
 #include "family.h"
 
 static const qkv__config_key keys[] = {
-    QKV__KEY("vocab_size", vocabulary, NEEDED),
+    QKV__KEY("vocab_size", vocab_size, NEEDED),
     QKV__KEY("hidden_size", dim, NEEDED),
     QKV__KEY("num_hidden_layers", decoder_layers, NEEDED),
     QKV__KEY("num_attention_heads", heads, NEEDED),
     QKV__KEY("num_key_value_heads", kv_heads, OPTIONAL),
     QKV__KEY("intermediate_size", d_ff, NEEDED),
     QKV__KEY("rms_norm_eps", norm_eps, OPTIONAL),
-    QKV__KEY("rope_theta", rotary_base, OPTIONAL),
+    QKV__KEY("rope_theta", rope_base, OPTIONAL),
     QKV__KEY("resid_pdrop", dropout, OPTIONAL),
     QKV__KEY("attention_dropout", attention_dropout, OPTIONAL),
     { NULL, 0, 0, NULL, false },
@@ -38,7 +38,7 @@ static qkv_status read_phi3(const qkv__published *p, int parts, qkv_config *o)
 
 static void write_phi3(const qkv_config *o, qkv__json_writer *w)
 {
-    double part = o->rotary_width ? (double)o->rotary_width / (double)o->d_k : 1;
+    double part = o->rope_width ? (double)o->rope_width / (double)o->d_k : 1;
     qkv__json_put_real(w, "embd_pdrop", (double)o->dropout, QKV__JSON_FLOAT);
     qkv__json_put_real(w, "partial_rotary_factor", part, QKV__JSON_FLOAT);
     qkv__json_put_bool(w, "tie_word_embeddings", !o->untied);
@@ -51,8 +51,8 @@ static const char *not_phi3(const qkv_config *o)
     qkv_config plain = *o;
     if (o->d_k && o->d_k * o->heads != o->dim) return "its heads share dim evenly";
     if (!o->no_bias || o->qkv_bias) return "its layers have no biases";
-    plain.rotary_width = 0;
-    plain.rotary_scaling = QKV_ROTARY_LLAMA3;
+    plain.rope_width = 0;
+    plain.rope_scaling = QKV_ROPE_LLAMA3;
     return qkv__mistral.missing(&plain);
 }
 
@@ -65,7 +65,7 @@ const qkv__family qkv__phi3 = { .type = "phi3",
                                 .ignored = qkv__llama_ignored,
                                 .keys = keys,
                                 .fixed = fixed,
-                                .options = { .positions = QKV_POSITION_ROTARY,
+                                .options = { .positions = QKV_POSITION_ROPE,
                                              .pre_norm = 1,
                                              .norm = QKV_NORM_RMS,
                                              .norm_eps = 1e-5f,

@@ -9,21 +9,21 @@
 
 /* ---- rotary positions ---- */
 
-static const qkv__config_key theta_key[] = { QKV__KEY("rope_theta", rotary_base, OPTIONAL), { NULL, 0, 0, NULL, false } };
-static const qkv__config_key linear_keys[] = { QKV__KEY("factor", rotary_factor, NEEDED), { NULL, 0, 0, NULL, false } };
+static const qkv__config_key theta_key[] = { QKV__KEY("rope_theta", rope_base, OPTIONAL), { NULL, 0, 0, NULL, false } };
+static const qkv__config_key linear_keys[] = { QKV__KEY("factor", rope_factor, NEEDED), { NULL, 0, 0, NULL, false } };
 static const qkv__config_key llama3_keys[] = {
-    QKV__KEY("factor", rotary_factor, NEEDED),
-    QKV__KEY("low_freq_factor", rotary_low, NEEDED),
-    QKV__KEY("high_freq_factor", rotary_high, NEEDED),
-    QKV__KEY("original_max_position_embeddings", rotary_length, NEEDED),
+    QKV__KEY("factor", rope_factor, NEEDED),
+    QKV__KEY("low_freq_factor", rope_low, NEEDED),
+    QKV__KEY("high_freq_factor", rope_high, NEEDED),
+    QKV__KEY("original_max_position_embeddings", rope_length, NEEDED),
     { NULL, 0, 0, NULL, false },
 };
 static const qkv__config_key yarn_keys[] = {
-    QKV__KEY("factor", rotary_factor, NEEDED),
-    QKV__KEY("beta_slow", rotary_low, OPTIONAL),
-    QKV__KEY("beta_fast", rotary_high, OPTIONAL),
-    QKV__KEY("original_max_position_embeddings", rotary_length, OPTIONAL),
-    QKV__KEY("attention_factor", rotary_scale, OPTIONAL),
+    QKV__KEY("factor", rope_factor, NEEDED),
+    QKV__KEY("beta_slow", rope_low, OPTIONAL),
+    QKV__KEY("beta_fast", rope_high, OPTIONAL),
+    QKV__KEY("original_max_position_embeddings", rope_length, OPTIONAL),
+    QKV__KEY("attention_factor", rope_scale, OPTIONAL),
     { NULL, 0, 0, NULL, false },
 };
 
@@ -34,18 +34,18 @@ static qkv_status read_yarn(const qkv__published *p, const qkv__json_value *scal
 {
     const qkv__json_value *one = qkv__json_get(scaling, "mscale"), *all = qkv__json_get(scaling, "mscale_all_dim");
     const qkv__json_value *longest = qkv__get(p, "max_position_embeddings");
-    o->rotary_scaling = QKV_ROTARY_YARN;
-    o->rotary_low = 1;
-    o->rotary_high = 32;
-    if (qkv__json_is_int(longest)) o->rotary_length = qkv__json_int(longest);
+    o->rope_scaling = QKV_ROPE_YARN;
+    o->rope_low = 1;
+    o->rope_high = 32;
+    if (qkv__json_is_int(longest)) o->rope_length = qkv__json_int(longest);
     qkv_status status = qkv__keys_read(p->path, yarn_keys, scaling, o);
-    if (status || o->rotary_scale != 0) return status;
+    if (status || o->rope_scale != 0) return status;
     if (qkv__json_type_of(qkv__json_get(scaling, "truncate")) == QKV__JSON_FALSE)
         return qkv__unsupported(p, "truncate", "true");
-    double factor = (double)o->rotary_factor, scale = yarn_factor(factor, 1);
+    double factor = (double)o->rope_factor, scale = yarn_factor(factor, 1);
     if (qkv__json_is_number(one) && qkv__json_is_number(all))
         scale = yarn_factor(factor, qkv__json_number(one)) / yarn_factor(factor, qkv__json_number(all));
-    if (scale != 1) o->rotary_scale = (float)scale;
+    if (scale != 1) o->rope_scale = (float)scale;
     return QKV_OK;
 }
 
@@ -63,11 +63,11 @@ static qkv_status read_long(const qkv__published *p, const qkv__json_value *scal
     if (!qkv__json_is_int(first) || qkv__json_int(first) < 2)
         return qkv__fail(QKV_FORMAT, "%s: key \"original_max_position_embeddings\": expected a whole number, at least 2",
                          p->path);
-    o->rotary_scaling = QKV_ROTARY_LONG;
-    o->rotary_length = qkv__json_int(first);
-    double length = (double)o->rotary_length, factor = qkv__json_number(longest) / length;
+    o->rope_scaling = QKV_ROPE_LONG;
+    o->rope_length = qkv__json_int(first);
+    double length = (double)o->rope_length, factor = qkv__json_number(longest) / length;
     double scale = qkv__json_is_number(given) ? qkv__json_number(given) : factor <= 1 ? 1 : sqrt(1 + log(factor) / log(length));
-    if (scale != 1) o->rotary_scale = (float)scale;
+    if (scale != 1) o->rope_scale = (float)scale;
     return QKV_OK;
 }
 
@@ -84,7 +84,7 @@ static bool read_list(const qkv__json_value *list, int64_t n, float *to)
 
 qkv_status qkv__read_divisors(const qkv__published *p, qkv_params *params, qkv__transformer *m)
 {
-    if (m->o.rotary_scaling != QKV_ROTARY_LONG) return QKV_OK;
+    if (m->o.rope_scaling != QKV_ROPE_LONG) return QKV_OK;
     const qkv__json_value *newer = qkv__get(p, "rope_parameters"), *scaling = newer ? newer : qkv__get(p, "rope_scaling");
     int64_t n = qkv__rotary_pairs(&m->o);
     float *both = qkv__alloc(2 * sizeof *both * (size_t)n);
@@ -110,14 +110,14 @@ void qkv__write_divisors(const qkv__transformer *m, qkv__json_writer *w)
 {
     if (!m->divisors) return;
     int64_t n = qkv__rotary_pairs(&m->o);
-    float scale = m->o.rotary_scale == 0 ? 1 : m->o.rotary_scale;
+    float scale = m->o.rope_scale == 0 ? 1 : m->o.rope_scale;
     qkv__json_open_object(w, "rope_scaling");
     qkv__json_put_text(w, "type", "longrope");
     put_list(w, "short_factor", m->divisors, n);
     put_list(w, "long_factor", m->divisors + n, n);
     qkv__json_put_real(w, "attention_factor", (double)scale, QKV__JSON_FLOAT);
     qkv__json_close(w);
-    qkv__json_put_int(w, "original_max_position_embeddings", m->o.rotary_length);
+    qkv__json_put_int(w, "original_max_position_embeddings", m->o.rope_length);
 }
 
 /* ---- all kinds ---- */
@@ -130,10 +130,10 @@ static qkv_status read_kind(const qkv__published *p, const char *key, const char
     if (!strcmp(kind, "yarn")) status = read_yarn(p, scaling, o);
     else if (!strcmp(kind, "llama3")) status = qkv__keys_read(p->path, llama3_keys, scaling, o);
     else if (!strcmp(kind, "linear")) {
-        o->rotary_scaling = QKV_ROTARY_LINEAR;
+        o->rope_scaling = QKV_ROPE_LINEAR;
         status = qkv__keys_read(p->path, linear_keys, scaling, o);
     } else return qkv__unsupported(p, key, "one of the types default, linear, dynamic, yarn, longrope and llama3");
-    if (!status && !(o->rotary_factor >= 1))
+    if (!status && !(o->rope_factor >= 1))
         status = qkv__fail(QKV_FORMAT, "%s: key \"%s\": expected a factor of at least 1", p->path, key);
     return status;
 }
@@ -159,15 +159,15 @@ void qkv__write_rotary(const qkv_config *o, qkv__json_writer *w)
     static const struct {
         const char *word;
         const qkv__config_key *keys;
-    } kinds[] = { [QKV_ROTARY_LLAMA3] = { "llama3", llama3_keys },
-                  [QKV_ROTARY_LINEAR] = { "linear", linear_keys },
-                  [QKV_ROTARY_YARN] = { "yarn", yarn_keys } };
-    if (o->rotary_factor == 0) return;
+    } kinds[] = { [QKV_ROPE_LLAMA3] = { "llama3", llama3_keys },
+                  [QKV_ROPE_LINEAR] = { "linear", linear_keys },
+                  [QKV_ROPE_YARN] = { "yarn", yarn_keys } };
+    if (o->rope_factor == 0) return;
     qkv_config own = *o;
-    if (own.rotary_scale == 0) own.rotary_scale = 1; /* said, because what is missing is computed */
+    if (own.rope_scale == 0) own.rope_scale = 1; /* said, because what is missing is computed */
     qkv__json_open_object(w, "rope_scaling");
-    qkv__json_put_text(w, "rope_type", kinds[o->rotary_scaling].word);
-    qkv__keys_write(kinds[o->rotary_scaling].keys, &own, w);
+    qkv__json_put_text(w, "rope_type", kinds[o->rope_scaling].word);
+    qkv__keys_write(kinds[o->rope_scaling].keys, &own, w);
     qkv__json_close(w);
 }
 
@@ -182,13 +182,13 @@ qkv_status qkv__read_rotary_part(const qkv__published *p, const char *key, qkv_c
         return qkv__fail(QKV_FORMAT, "%s: key \"%s\": expected a number above 0, at most 1", p->path, key);
     int64_t turned = (int64_t)((double)width * share);
     if (turned < 2 || turned % 2) return qkv__unsupported(p, key, "a part of an even number of a head's dimensions");
-    o->rotary_width = turned == width ? 0 : turned;
+    o->rope_width = turned == width ? 0 : turned;
     return QKV_OK;
 }
 
 /* ---- windows ---- */
 
-static const qkv__config_key window_key[] = { QKV__KEY("sliding_window", window, OPTIONAL), { NULL, 0, 0, NULL, false } };
+static const qkv__config_key window_key[] = { QKV__KEY("sliding_window", window_size, OPTIONAL), { NULL, 0, 0, NULL, false } };
 
 static int window_layers(const qkv_config *o) { return o->decoder_layers ? o->decoder_layers : o->encoder_layers; }
 
@@ -226,20 +226,20 @@ qkv_status qkv__read_layer_types(const qkv__published *p, qkv_config *o)
 {
     const qkv__json_value *types = qkv__get(p, "layer_types");
     int layers = window_layers(o);
-    if (!o->window || !types || layers < 1) return QKV_OK;
+    if (!o->window_size || !types || layers < 1) return QKV_OK;
     if (!has_words(types, layers))
         return qkv__fail(QKV_FORMAT, "%s: key \"layer_types\": expected %d words, full_attention or sliding_attention", p->path,
                          layers);
     if (is_said_already(types, layers, o)) return QKV_OK;
     int first = next_layer(types, 0, layers, true), second = next_layer(types, first + 1, layers, true);
     int local = next_layer(types, 0, layers, false);
-    o->window_from = o->full_every = o->full_at = 0;
-    if (local == layers) o->window = 0;
-    if (next_layer(types, local, layers, true) == layers) return o->window_from = local % layers, QKV_OK;
-    o->full_every = second < layers ? second - first : layers;
-    o->full_at = first;
+    o->window_from_layer = o->global_every = o->global_at = 0;
+    if (local == layers) o->window_size = 0;
+    if (next_layer(types, local, layers, true) == layers) return o->window_from_layer = local % layers, QKV_OK;
+    o->global_every = second < layers ? second - first : layers;
+    o->global_at = first;
     for (int i = 0; i < layers; i++)
-        if (is_full(types, i) != (i % o->full_every == first))
+        if (is_full(types, i) != (i % o->global_every == first))
             return qkv__unsupported(p, "layer_types", "full attention in the first layers, or in one of every so many");
     return QKV_OK;
 }
@@ -247,7 +247,7 @@ qkv_status qkv__read_layer_types(const qkv__published *p, qkv_config *o)
 qkv_status qkv__read_window(const qkv__published *p, qkv_config *o)
 {
     qkv_status status = qkv__read_keys(p, window_key, o);
-    if (qkv__json_is_null(qkv__value(p, "sliding_window"))) o->window = 0;
+    if (qkv__json_is_null(qkv__value(p, "sliding_window"))) o->window_size = 0;
     return status ? status : qkv__read_layer_types(p, o);
 }
 
@@ -261,7 +261,7 @@ void qkv__write_layer_types(const qkv_config *o, qkv__json_writer *w)
 
 void qkv__put_window(const qkv_config *o, qkv__json_writer *w)
 {
-    if (o->window) qkv__json_put_int(w, "sliding_window", o->window);
+    if (o->window_size) qkv__json_put_int(w, "sliding_window", o->window_size);
     else qkv__json_put_null(w, "sliding_window");
 }
 

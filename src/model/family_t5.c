@@ -13,14 +13,14 @@ static const qkv__enum_name inner_layers[] = { { "relu", QKV_ACTIVATION_RELU },
                                                { "gated-silu", QKV_ACTIVATION_SWIGLU },
                                                { NULL, 0 } };
 static const qkv__config_key keys[] = {
-    QKV__KEY("vocab_size", vocabulary, NEEDED),
+    QKV__KEY("vocab_size", vocab_size, NEEDED),
     QKV__KEY("d_model", dim, NEEDED),
     QKV__KEY("d_kv", d_k, OPTIONAL),
     QKV__KEY("d_ff", d_ff, NEEDED),
     QKV__KEY("num_layers", encoder_layers, NEEDED),
     QKV__KEY("num_heads", heads, NEEDED),
     QKV__KEY("relative_attention_num_buckets", relative_buckets, OPTIONAL),
-    QKV__KEY("relative_attention_max_distance", relative_distance, OPTIONAL),
+    QKV__KEY("relative_attention_max_distance", relative_max_distance, OPTIONAL),
     QKV__KEY("layer_norm_epsilon", norm_eps, OPTIONAL),
     QKV__KEY("dropout_rate", dropout, OPTIONAL),
     QKV__WORD_KEY("feed_forward_proj", activation, OPTIONAL, inner_layers),
@@ -136,7 +136,7 @@ static const char *not_any_t5(const qkv_config *o)
     if (!o->no_bias || o->qkv_bias || o->output_bias) return "its layers have no biases";
     if (!o->unscaled || o->embed_norm || o->token_types) return "its embeddings are read as they are";
     if (o->kv_heads && o->kv_heads != o->heads) return "its heads are alike";
-    if (o->target_vocabulary) return "its source and target share one vocabulary";
+    if (o->target_vocab_size) return "its source and target share one vocabulary";
     if (o->decoder_layers && !o->untied == !o->scaled_output) return "its output is scaled where it is tied";
     if (o->classes || o->head) return "it has no classifier and no head";
     if (o->activation == QKV_ACTIVATION_GEGLU) return "the GELU of its gate is that of tanh";
@@ -147,12 +147,12 @@ static const char *not_any_t5(const qkv_config *o)
 
 static const char *not_t5(const qkv_config *o)
 {
-    return o->layer_relative ? "its layers share a bias by distance" : not_any_t5(o);
+    return o->relative_per_layer ? "its layers share a bias by distance" : not_any_t5(o);
 }
 
 static const char *not_umt5(const qkv_config *o)
 {
-    return o->layer_relative ? not_any_t5(o) : "each of its layers has a bias by distance";
+    return o->relative_per_layer ? not_any_t5(o) : "each of its layers has a bias by distance";
 }
 
 static const qkv__family t5_gated, mt5_gated, umt5_gated;
@@ -202,7 +202,7 @@ static const qkv__architecture umt5_architectures[] = {
         .missing = lacks, .variant = of##_variant, .options = {                                                          \
             .positions = QKV_POSITION_NONE,                                                                              \
             .relative_buckets = 32,                                                                                      \
-            .relative_distance = 128,                                                                                    \
+            .relative_max_distance = 128,                                                                                \
             .attention_scale = 1,                                                                                        \
             .norm = QKV_NORM_RMS,                                                                                        \
             .norm_eps = 1e-6f,                                                                                           \
@@ -215,9 +215,9 @@ static const qkv__architecture umt5_architectures[] = {
         }                                                                                                                \
     }
 #define GELU .activation = QKV_ACTIVATION_GEGLU_TANH /* where the config does not say */
-const qkv__family qkv__t5 = FAMILY(t5, plain, not_t5, .layer_relative = 0);
-const qkv__family qkv__mt5 = FAMILY(mt5, plain, not_t5, .layer_relative = 0);
-const qkv__family qkv__umt5 = FAMILY(umt5, plain, not_umt5, .layer_relative = 1);
-static const qkv__family t5_gated = FAMILY(t5, gated, not_t5, .layer_relative = 0);
+const qkv__family qkv__t5 = FAMILY(t5, plain, not_t5, .relative_per_layer = 0);
+const qkv__family qkv__mt5 = FAMILY(mt5, plain, not_t5, .relative_per_layer = 0);
+const qkv__family qkv__umt5 = FAMILY(umt5, plain, not_umt5, .relative_per_layer = 1);
+static const qkv__family t5_gated = FAMILY(t5, gated, not_t5, .relative_per_layer = 0);
 static const qkv__family mt5_gated = FAMILY(mt5, gated, not_t5, GELU);
-static const qkv__family umt5_gated = FAMILY(umt5, gated, not_umt5, .layer_relative = 1, GELU);
+static const qkv__family umt5_gated = FAMILY(umt5, gated, not_umt5, .relative_per_layer = 1, GELU);

@@ -260,12 +260,12 @@ qkv_status qkv_model_set_tokenizers(qkv_model *m, qkv_tokenizer *source, qkv_tok
     const qkv_config *o = m ? &m->transformer->o : NULL;
     if (!o || !source || m->is_touched)
         return qkv__fail(QKV_USAGE, "a model, which is not another with changes, and a tokenizer are needed");
-    if (!target && o->target_vocabulary)
+    if (!target && o->target_vocab_size)
         return qkv__fail(QKV_USAGE, "a model with two vocabularies needs a tokenizer for each");
-    qkv_status status = check_vocabulary_size("tokenizer", source, o->vocabulary);
+    qkv_status status = check_vocabulary_size("tokenizer", source, o->vocab_size);
     if (!status && target)
         status = check_vocabulary_size("target's tokenizer", target,
-                                       o->target_vocabulary ? o->target_vocabulary : o->vocabulary);
+                                       o->target_vocab_size ? o->target_vocab_size : o->vocab_size);
     if (status) return status;
     qkv_tokenizer_free(m->tokenizer);
     qkv_tokenizer_free(m->target_tokenizer);
@@ -357,7 +357,7 @@ static qkv_status load_tokenizers(qkv_model *m, const char *path)
         return qkv__fail(QKV_UNSUPPORTED, "%s: a %s model does not have the ids of its SentencePiece file: add tokenizer.json",
                          path, m->family->type);
     }
-    if (!m->family && !m->transformer->o.target_vocabulary) {
+    if (!m->family && !m->transformer->o.target_vocab_size) {
         qkv_tokenizer_free(target);
         target = NULL;
     }

@@ -305,7 +305,7 @@ static qkv_status read_generation(const qkv__published *p, const char *folder, c
 {
     char path[PATH_BYTES];
     qkv__json_doc generation = { 0 };
-    files f = { p, { p->path, path }, { p->config, NULL }, o->target_vocabulary ? o->target_vocabulary : o->vocabulary };
+    files f = { p, { p->path, path }, { p->config, NULL }, o->target_vocab_size ? o->target_vocab_size : o->vocab_size };
     qkv_status status = join(folder, "generation_config.json", path);
     if (!status) status = read_optional(path, &generation);
     f.values[1] = generation.top;
@@ -345,7 +345,7 @@ qkv_status qkv__model_info_read(const qkv__family *f, const qkv__published *p, c
     if (!status && !o->decoder_layers) status = qkv__sentence_read(folder, o->dim, info, sentence);
     if (!status) status = read_score(p, o, info);
     /* Longer texts would turn by other frequencies, those that come before too. */
-    if (o->rotary_scaling == QKV_ROTARY_LONG && info->context > o->rotary_length) info->context = o->rotary_length;
+    if (o->rope_scaling == QKV_ROPE_LONG && info->context > o->rope_length) info->context = o->rope_length;
     if (status) qkv__model_info_free(info);
     return status;
 }

@@ -50,7 +50,7 @@ static qkv_ffn ffn_part(qkv_params *p, const char *layer, const qkv_config *o)
 
 bool qkv__has_window(const qkv_config *o, int i)
 {
-    return o->window && i >= o->window_from && !(o->full_every && i % o->full_every == o->full_at);
+    return o->window_size && i >= o->window_from_layer && !(o->global_every && i % o->global_every == o->global_at);
 }
 
 /* What few models have. */

@@ -118,9 +118,10 @@ qkv_tensor *qkv__self_forward(const qkv__layer *l, qkv_tensor *x, const qkv__pas
 {
     qkv_tensor *qkv[3];
     if (!x || !project_self(l, x, pass, qkv)) return NULL;
-    const qkv_attention_opts opts = {
-        .scale = pass->o->attention_scale, .window = l->window, .softcap = pass->o->score_cap, .relative_bias = pass->relative
-    };
+    const qkv_attention_opts opts = { .scale = pass->o->attention_scale,
+                                      .window = l->window,
+                                      .softcap = pass->o->score_softcap,
+                                      .relative_bias = pass->relative };
     return attend_whole(&l->self, x, x, qkv, &pass->self, opts, pass);
 }
 
@@ -132,7 +133,7 @@ qkv_tensor *qkv__self_ragged(const qkv__layer *l, qkv_tensor *x, const qkv__pass
                                     .kv_heads = l->self.kv_heads,
                                     .window = l->window,
                                     .scale = pass->o->attention_scale,
-                                    .cap = pass->o->score_cap,
+                                    .cap = pass->o->score_softcap,
                                     .relative = qkv__relative_of(pass->relative) };
     return qkv_linear_forward(&l->self.out, qkv__attend_ragged(qkv, &opts, pass->ragged->lengths, pass->ragged->n));
 }
@@ -167,7 +168,7 @@ static qkv_tensor *attend_cached(const qkv_mha *m, qkv_tensor *q, const qkv__pas
                                    .at = qkv__cache_at(cache, f->layer),
                                    .causal = !is_cross,
                                    .scale = pass->o->attention_scale,
-                                   .cap = is_cross ? 0 : pass->o->score_cap,
+                                   .cap = is_cross ? 0 : pass->o->score_softcap,
                                    .window = window,
                                    .relative = qkv__relative_of(is_cross ? NULL : pass->relative) };
     qkv_attention_kind kind = is_cross ? QKV_ATTENTION_CROSS : QKV_ATTENTION_DECODER;

@@ -17,7 +17,7 @@ static const double strength[ORDERS] = { 1.4, 0.7 };
 void qkv__ngrams_make(qkv_params *p, qkv__transformer *m)
 {
     const qkv_config *o = &m->o;
-    int64_t counts = (o->vocabulary + o->ngrams) * o->classes, totals = ORDERS * (o->classes + 1) + 1, orders = ORDERS;
+    int64_t counts = (o->vocab_size + o->ngrams) * o->classes, totals = ORDERS * (o->classes + 1) + 1, orders = ORDERS;
     m->ngram_counts = qkv_params_add(p, "ngrams.counts", 1, &counts, QKV_INIT_ZERO, 0);
     m->ngram_totals = qkv_params_add(p, "ngrams.totals", 1, &totals, QKV_INIT_ZERO, 0);
     m->ngram_weights = qkv_params_add(p, "ngrams.weight", 1, &orders, QKV_INIT_ONE, 0);
@@ -30,8 +30,8 @@ const char *qkv__ngrams_check(const qkv_config *o)
     if (o->ngrams < 0 || o->ngrams > MOST_SLOTS) return "ngrams must be 0 to 16777216";
     if (o->classes < 2 || o->classes_of || !o->encoder_layers || o->decoder_layers)
         return "ngrams are of an encoder that has 2 classes of texts or more";
-    if (o->vocabulary > INT32_MAX - o->ngrams) return "ngrams and tokens are too many";
-    return __builtin_mul_overflow(o->vocabulary + o->ngrams, o->classes, &counts) ? "ngrams times classes are too many" : NULL;
+    if (o->vocab_size > INT32_MAX - o->ngrams) return "ngrams and tokens are too many";
+    return __builtin_mul_overflow(o->vocab_size + o->ngrams, o->classes, &counts) ? "ngrams times classes are too many" : NULL;
 }
 
 /* ---- the slots of a text ---- */
@@ -42,7 +42,7 @@ static int32_t slot_of_pair(const qkv_config *o, int32_t a, int32_t b)
     uint64_t x = (uint64_t)(uint32_t)a << 32 | (uint32_t)b;
     x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
     x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
-    return (int32_t)(o->vocabulary + (int64_t)((x ^ x >> 31) % (uint64_t)o->ngrams));
+    return (int32_t)(o->vocab_size + (int64_t)((x ^ x >> 31) % (uint64_t)o->ngrams));
 }
 
 static int by_slot(const void *a, const void *b)
@@ -91,7 +91,7 @@ void qkv__ngrams_finish(const qkv__transformer *m, double overlap)
     float *totals = qkv__tensor_data(m->ngram_totals);
     totals[ORDERS * (o->classes + 1)] = (float)overlap;
     for (int order = 0; order < ORDERS; order++) {
-        int64_t from = order ? o->vocabulary : 0, to = order ? o->vocabulary + o->ngrams : o->vocabulary, used = 0;
+        int64_t from = order ? o->vocab_size : 0, to = order ? o->vocab_size + o->ngrams : o->vocab_size, used = 0;
         for (int64_t k = 0; k < o->classes; k++) {
             double sum = 0;
             for (int64_t s = from; s < to; s++) sum += (double)counts[s * o->classes + k];
@@ -126,7 +126,7 @@ static void judge_row(const qkv__transformer *m, const int32_t *slots, int64_t n
     memset(sums, 0, sizeof *sums * ORDERS * (size_t)o->classes);
     for (int64_t i = 0; i < n_slots; i++) {
         const float *of = counts + slots[i] * o->classes;
-        int order = slots[i] >= o->vocabulary;
+        int order = slots[i] >= o->vocab_size;
         double any = 0;
         for (int64_t k = 0; k < o->classes; k++) any += left_out(of, k, own);
         if (!(any > 0)) continue;

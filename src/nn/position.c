@@ -5,10 +5,7 @@
 
 #include <math.h>
 
-bool qkv__adds_positions(const qkv_config *o)
-{
-    return o->positions != QKV_POSITION_ROTARY && o->positions != QKV_POSITION_NONE;
-}
+bool qkv__adds_positions(const qkv_config *o) { return o->positions != QKV_POSITION_ROPE && o->positions != QKV_POSITION_NONE; }
 
 qkv_tensor *qkv_sinusoid(qkv_tape *t, int64_t first, int64_t length, int64_t dim, qkv_position_kind kind)
 {

@@ -39,8 +39,8 @@ qkv_tensor *qkv__relative_bias(qkv_tape *t, qkv_tensor *table, int64_t n, int64_
 void qkv__set_relative(const qkv__transformer *m, qkv_tape *t, qkv__pass *pass)
 {
     qkv_tensor *table = m->stacks[pass->stack].layers[pass->layer].relative;
-    if (pass->relative && !m->o.layer_relative) return; /* all have the same */
-    pass->relative = qkv__relative_bias(t, table, pass->longest, m->o.relative_distance, pass->stack == QKV__DECODER);
+    if (pass->relative && !m->o.relative_per_layer) return; /* all have the same */
+    pass->relative = qkv__relative_bias(t, table, pass->longest, m->o.relative_max_distance, pass->stack == QKV__DECODER);
 }
 
 qkv__relative qkv__relative_of(const qkv_tensor *bias)

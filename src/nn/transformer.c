@@ -18,28 +18,29 @@ static const char *const classifier_names[] = { "classifier", "token_classifier"
 static const char *check_rotary(const qkv_config *o)
 {
     int64_t width = o->d_k ? o->d_k : o->heads > 0 ? o->dim / o->heads : 0;
-    if (!(o->rotary_base >= 0 && o->rotary_base < INFINITY)) return "the rotary base cannot be negative";
-    if (!(o->local_rotary_base >= 0 && o->local_rotary_base < INFINITY)) return "the local rotary base cannot be negative";
-    if (!(o->rotary_scale >= 0 && o->rotary_scale < INFINITY)) return "the rotary scale cannot be negative";
-    if (o->rotary_width < 0 || o->rotary_width > width || o->rotary_width % 2)
+    if (!(o->rope_base >= 0 && o->rope_base < INFINITY)) return "the rotary base cannot be negative";
+    if (!(o->window_rope_base >= 0 && o->window_rope_base < INFINITY)) return "the local rotary base cannot be negative";
+    if (!(o->rope_scale >= 0 && o->rope_scale < INFINITY)) return "the rotary scale cannot be negative";
+    if (o->rope_width < 0 || o->rope_width > width || o->rope_width % 2)
         return "the rotary width must be an even part of a head";
-    if (o->positions == QKV_POSITION_ROTARY && !o->rotary_width && width % 2)
+    if (o->positions == QKV_POSITION_ROPE && !o->rope_width && width % 2)
         return "rotary positions turn pairs: a head needs an even width";
-    if ((unsigned)o->rotary_scaling > QKV_ROTARY_LONG) return "there is no such rotary scaling";
-    if (o->rotary_factor == 0) return NULL;
-    if (o->positions != QKV_POSITION_ROTARY) return "scaled frequencies need rotary positions";
-    if (!(o->rotary_factor >= 1 && o->rotary_factor < INFINITY)) return "the rotary factor must be at least 1";
-    if (o->rotary_scaling == QKV_ROTARY_LINEAR) return NULL;
-    if (!(o->rotary_low > 0 && o->rotary_high > o->rotary_low && o->rotary_high < INFINITY))
+    if ((unsigned)o->rope_scaling > QKV_ROPE_LONG) return "there is no such rotary scaling";
+    if (o->rope_factor == 0) return NULL;
+    if (o->positions != QKV_POSITION_ROPE) return "scaled frequencies need rotary positions";
+    if (!(o->rope_factor >= 1 && o->rope_factor < INFINITY)) return "the rotary factor must be at least 1";
+    if (o->rope_scaling == QKV_ROPE_LINEAR) return NULL;
+    if (!(o->rope_low > 0 && o->rope_high > o->rope_low && o->rope_high < INFINITY))
         return "rotary_low must be more than 0, and rotary_high more than that";
-    return o->rotary_length < 1 ? "scaled frequencies need the rotary length" : NULL;
+    return o->rope_length < 1 ? "scaled frequencies need the rotary length" : NULL;
 }
 
 static const char *check_attention(const qkv_config *o)
 {
-    if (o->window < 0 || o->window_from < 0 || o->full_every < 0 || o->full_at < 0) return "a window cannot be negative";
+    if (o->window_size < 0 || o->window_from_layer < 0 || o->global_every < 0 || o->global_at < 0)
+        return "a window cannot be negative";
     if (!(o->attention_scale >= 0 && o->attention_scale < INFINITY)) return "the scale of attention cannot be negative";
-    if (!(o->score_cap >= 0 && o->score_cap < INFINITY && o->logit_cap >= 0 && o->logit_cap < INFINITY))
+    if (!(o->score_softcap >= 0 && o->score_softcap < INFINITY && o->logit_softcap >= 0 && o->logit_softcap < INFINITY))
         return "caps cannot be negative";
     if ((o->post_norm || o->parallel) && !o->pre_norm) return "post norms and parallel sub-layers need pre_norm";
     if (o->parallel && o->encoder_layers && o->decoder_layers) return "parallel sub-layers leave no place for an encoder's";
@@ -61,13 +62,14 @@ static const char *check_variant(const qkv_config *o)
 static const char *check_sharing(const qkv_config *o)
 {
     int64_t least = o->encoder_layers ? 4 : 2; /* one exact distance on either side */
-    if (o->relative_buckets < 0 || o->relative_distance < 0 || o->embed_dim < 0) return "no size may be negative";
+    if (o->relative_buckets < 0 || o->relative_max_distance < 0 || o->embed_dim < 0) return "no size may be negative";
     if (o->relative_buckets && o->relative_buckets < least)
         return "a bias by distance needs at least 4 buckets, 2 in a decoder";
-    if (o->relative_buckets && (o->relative_distance ? o->relative_distance : 128) <= o->relative_buckets / 2)
+    if (o->relative_buckets && (o->relative_max_distance ? o->relative_max_distance : 128) <= o->relative_buckets / 2)
         return "relative_distance must be more than half of relative_buckets";
-    if (o->layer_relative && !o->relative_buckets) return "only a bias by distance (relative_buckets) can be of each layer";
-    if (o->relative_buckets && o->score_cap > 0) return "a bias by distance and a cap of scores (score_cap) exclude each other";
+    if (o->relative_per_layer && !o->relative_buckets) return "only a bias by distance (relative_buckets) can be of each layer";
+    if (o->relative_buckets && o->score_softcap > 0)
+        return "a bias by distance and a cap of scores (score_cap) exclude each other";
     if (!o->embed_dim) return NULL;
     if (o->decoder_layers) return "only an encoder alone has tables of another width (embed_dim)";
     return o->pooler == QKV_POOLER_HEAD ? "a head of another width (embed_dim) is no pooler" : NULL;
@@ -85,10 +87,10 @@ static const char *check_classes_of(const qkv_config *o)
 static bool check_transformer_options(qkv_params *p, const qkv_config *o)
 {
     const char *problem = NULL;
-    if (o->vocabulary < 1 || o->target_vocabulary < 0) problem = "a vocabulary has at least 1 token";
+    if (o->vocab_size < 1 || o->target_vocab_size < 0) problem = "a vocabulary has at least 1 token";
     else if (o->encoder_layers < 0 || o->decoder_layers < 0) problem = "layers cannot be negative";
     else if (!o->encoder_layers && !o->decoder_layers) problem = "an encoder or a decoder needs at least 1 layer";
-    else if (o->target_vocabulary && (!o->encoder_layers || !o->decoder_layers))
+    else if (o->target_vocab_size && (!o->encoder_layers || !o->decoder_layers))
         problem = "a target vocabulary of its own needs an encoder and a decoder";
     else if (o->d_ff < 1) problem = "the feed-forward layer needs an inner width of at least 1";
     else if ((unsigned)o->norm > QKV_NORM_RMS) problem = "there is no such norm";
@@ -116,9 +118,9 @@ static void make_embeddings(qkv_params *p, qkv__transformer *m, int which)
     const char *name = stack_names[which];
     int64_t width = qkv__embed_width(o);
     char part[QKV_NAME_MAX];
-    if (which == DECODER && o->target_vocabulary) s->embed = qkv_embedding_new(p, "target_embed", o->target_vocabulary, width);
+    if (which == DECODER && o->target_vocab_size) s->embed = qkv_embedding_new(p, "target_embed", o->target_vocab_size, width);
     else if (which == DECODER && m->stacks[ENCODER].n) s->embed = m->stacks[ENCODER].embed;
-    else s->embed = qkv_embedding_new(p, "embed", o->vocabulary, width);
+    else s->embed = qkv_embedding_new(p, "embed", o->vocab_size, width);
     if (which == ENCODER && o->token_types) s->types = qkv_embedding_new(p, "token_types", o->token_types, width);
     if (o->positions == QKV_POSITION_LEARNED && qkv__join_name(p, part, name, "positions"))
         s->positions = qkv_embedding_new(p, part, o->max_positions + o->first_position, width);
@@ -138,7 +140,7 @@ static bool make_layer(qkv_params *p, const qkv_config *o, int which, int i, qkv
     char name[64];
     snprintf(name, sizeof name, "%s.%d", stack_names[which], i);
     if (!qkv__layer_make(p, l, name, i, o, which == DECODER && o->encoder_layers > 0)) return false;
-    if (o->layer_relative) l->relative = make_relative(p, name, o);
+    if (o->relative_per_layer) l->relative = make_relative(p, name, o);
     return true;
 }
 
@@ -150,19 +152,19 @@ static bool make_stack(qkv_params *p, qkv__transformer *m, int which)
     s->n = which == ENCODER ? o->encoder_layers : o->decoder_layers;
     if (!s->n) return true;
     make_embeddings(p, m, which);
-    qkv_tensor *relative = o->layer_relative ? NULL : make_relative(p, name, o);
+    qkv_tensor *relative = o->relative_per_layer ? NULL : make_relative(p, name, o);
     s->layers = qkv__params_keep(p, sizeof *s->layers * (size_t)s->n);
     for (int i = 0; s->layers && i < s->n; i++) {
         if (i && o->shared_layers) s->layers[i] = s->layers[0];
         else if (!make_layer(p, o, which, i, &s->layers[i])) return false;
         if (relative) s->layers[i].relative = relative;
-        s->layers[i].window = qkv__has_window(o, i) ? o->window : 0;
+        s->layers[i].window = qkv__has_window(o, i) ? o->window_size : 0;
     }
     if (o->pre_norm) s->final_norm = qkv__norm_part(p, name, "norm", o);
     return !qkv_params_status(p);
 }
 
-static int64_t output_size(const qkv_config *o) { return o->target_vocabulary ? o->target_vocabulary : o->vocabulary; }
+static int64_t output_size(const qkv_config *o) { return o->target_vocab_size ? o->target_vocab_size : o->vocab_size; }
 
 static void make_output(qkv_params *p, qkv__transformer *m)
 {
@@ -194,17 +196,17 @@ static const double two_pi = 6.283185307179586;
 /* The number, maybe between two, of the frequency that turns so often within the length: turns = length base^(-i/half) / 2 pi. */
 static double number_of_frequency(const qkv_config *o, double base, double half, double turns)
 {
-    return half * log((double)o->rotary_length / (turns * two_pi)) / log(base);
+    return half * log((double)o->rope_length / (turns * two_pi)) / log(base);
 }
 
 /* How much of frequency i stays as it is. Of Llama 3: by how often it turns within the length that the model was first trained
  * on. YaRN (section 3.2 and its authors' code): by i, from the whole numbers around those that turn `high` and `low` times. */
 static double part_kept(const qkv_config *o, double base, double half, double i)
 {
-    double low = (double)o->rotary_low, high = (double)o->rotary_high;
-    if (o->rotary_scaling == QKV_ROTARY_LINEAR) return 0;
-    if (o->rotary_scaling == QKV_ROTARY_LLAMA3) {
-        double turns = (double)o->rotary_length * pow(base, -i / half) / two_pi;
+    double low = (double)o->rope_low, high = (double)o->rope_high;
+    if (o->rope_scaling == QKV_ROPE_LINEAR) return 0;
+    if (o->rope_scaling == QKV_ROPE_LLAMA3) {
+        double turns = (double)o->rope_length * pow(base, -i / half) / two_pi;
         return fmin(fmax((turns - low) / (high - low), 0), 1);
     }
     double from = fmax(floor(number_of_frequency(o, base, half, high)), 0);
@@ -214,7 +216,7 @@ static double part_kept(const qkv_config *o, double base, double half, double i)
 
 int64_t qkv__rotary_pairs(const qkv_config *o)
 {
-    return (o->rotary_width ? o->rotary_width : o->d_k ? o->d_k : o->dim / o->heads) / 2;
+    return (o->rope_width ? o->rope_width : o->d_k ? o->d_k : o->dim / o->heads) / 2;
 }
 
 bool qkv__set_divisors(qkv_params *p, qkv__transformer *m, const float *divisors)
@@ -223,7 +225,7 @@ bool qkv__set_divisors(qkv_params *p, qkv__transformer *m, const float *divisors
     float *all = qkv__params_keep(p, 3 * sizeof *all * (size_t)half), *to = all ? all + 2 * half : NULL;
     if (!all) return false;
     memcpy(all, divisors, 2 * sizeof *all * (size_t)half);
-    double base = m->o.rotary_base == 0 ? 10000.0 : (double)m->o.rotary_base;
+    double base = m->o.rope_base == 0 ? 10000.0 : (double)m->o.rope_base;
     for (int64_t i = 0; i < half; i++) to[i] = (float)(pow(base, -(double)i / (double)half) / (double)divisors[i]);
     m->divisors = all;
     m->frequencies = to;
@@ -235,7 +237,7 @@ static void scale_frequencies(qkv_params *p, qkv__transformer *m)
     const qkv_config *o = &m->o;
     int64_t half = qkv__rotary_pairs(o);
     float *to = qkv__params_keep(p, sizeof *to * (size_t)half);
-    double base = o->rotary_base == 0 ? 10000.0 : (double)o->rotary_base, factor = (double)o->rotary_factor;
+    double base = o->rope_base == 0 ? 10000.0 : (double)o->rope_base, factor = (double)o->rope_factor;
     for (int64_t i = 0; to && i < half; i++) {
         double frequency = pow(base, -(double)i / (double)half), kept = part_kept(o, base, (double)half, (double)i);
         to[i] = (float)(kept * frequency + (1 - kept) * frequency / factor);
@@ -257,7 +259,7 @@ qkv__transformer *qkv__transformer_new(qkv_params *p, const qkv_config *given)
     if (opts->pooler && opts->pooler != QKV_POOLER_HEAD) m->pooler = qkv_linear_new(p, "pooler", opts->dim, opts->dim, true);
     if (opts->classes) make_classifier(p, m);
     make_output(p, m);
-    if (opts->rotary_factor != 0) scale_frequencies(p, m);
+    if (opts->rope_factor != 0) scale_frequencies(p, m);
     return qkv_params_status(p) ? NULL : m;
 }
 
@@ -265,7 +267,7 @@ const qkv_config *qkv__transformer_config(const qkv__transformer *m) { return m 
 
 /* ---- presets ---- */
 
-qkv_status qkv_config_preset(const char *name, int64_t vocabulary, qkv_config *opts)
+qkv_status qkv_config_preset(const char *name, int64_t vocab_size, qkv_config *opts)
 {
     static const struct {
         const char *name;
@@ -281,7 +283,7 @@ qkv_status qkv_config_preset(const char *name, int64_t vocabulary, qkv_config *o
     if (!opts) return qkv__fail(QKV_USAGE, "transformer: a place for the options is needed");
     for (size_t i = 0; name && i < sizeof table / sizeof *table; i++) {
         if (strcmp(table[i].name, name)) continue;
-        const qkv_config o = { .vocabulary = vocabulary,
+        const qkv_config o = { .vocab_size = vocab_size,
                                .encoder_layers = table[i].layers,
                                .decoder_layers = table[i].layers,
                                .dim = table[i].dim,
@@ -302,17 +304,17 @@ void qkv__set_rotary(const qkv__transformer *m, const int32_t *positions, qkv__p
 {
     const qkv_config *o = &m->o;
     qkv_rope_opts *turns = pass->turns;
-    if (o->positions != QKV_POSITION_ROTARY) return;
+    if (o->positions != QKV_POSITION_ROPE) return;
     turns[0] = (qkv_rope_opts){ .size = sizeof *turns,
-                                .base = o->rotary_base,
+                                .base = o->rope_base,
                                 .frequencies = m->frequencies,
                                 .positions = positions,
-                                .width = o->rotary_width,
-                                .scale = o->rotary_scale };
+                                .width = o->rope_width,
+                                .scale = o->rope_scale };
     turns[1] = turns[0];
-    if (o->local_rotary_base != 0)
+    if (o->window_rope_base != 0)
         turns[1] = (qkv_rope_opts){
-            .size = sizeof *turns, .base = o->local_rotary_base, .positions = positions, .width = o->rotary_width
+            .size = sizeof *turns, .base = o->window_rope_base, .positions = positions, .width = o->rope_width
         };
     pass->rotary = &turns[0];
     pass->local_rotary = &turns[1];
@@ -520,7 +522,7 @@ qkv_tensor *qkv__head_forward(const qkv__transformer *m, qkv_tensor *x)
 
 qkv_tensor *qkv__output_logits(const qkv__transformer *m, qkv_tensor *hidden, const qkv_linear *output)
 {
-    float cap = m->o.logit_cap;
+    float cap = m->o.logit_softcap;
     if (m->o.scaled_output) hidden = qkv_scale(hidden, 1 / sqrtf((float)m->o.dim));
     qkv_tensor *logits = qkv_linear_forward(output, m->o.head ? qkv__head_forward(m, hidden) : hidden);
     return cap > 0 ? qkv_scale(qkv_tanh(qkv_scale(logits, 1 / cap)), cap) : logits;

@@ -202,7 +202,7 @@ static qkv_status fill_masks(job *j)
     memcpy(places, j->work.places, sizeof *places * masks);
     qkv_session *s = qkv_session_new(j->m, NULL);
     const float *p = s ? run_model(j, s, rows) : NULL;
-    qkv_status status = p ? choose_likeliest(j, p, j->f.t->vocabulary, all, best) : qkv_error_status();
+    qkv_status status = p ? choose_likeliest(j, p, j->f.t->vocab_size, all, best) : qkv_error_status();
     qkv_session_free(s);
     j->out->best = best;
     j->out->places = places;

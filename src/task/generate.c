@@ -120,7 +120,7 @@ static qkv_status resolve_generate_options(generation *g, const qkv_model *m)
         return qkv__fail(QKV_USAGE, "generate: the model must be a decoder alone, without an encoder");
     g->tokenizer = qkv_model_tokenizer(m, QKV_SIDE_TARGET);
     if (!g->tokenizer) return qkv__refuse_without_tokenizer(m, "generate");
-    g->vocabulary = g->t->target_vocabulary ? g->t->target_vocabulary : g->t->vocabulary;
+    g->vocabulary = g->t->target_vocab_size ? g->t->target_vocab_size : g->t->vocab_size;
     if (!g->o.max_tokens) g->o.max_tokens = qkv__min(qkv__model_get_info(m)->max_new, MOST_TOKENS);
     if (!g->o.max_tokens) g->o.max_tokens = qkv__model_get_info(m)->context ? MOST_TOKENS : DEFAULT_TOKENS;
     if (g->o.max_tokens < 0 || g->o.max_tokens > MOST_TOKENS)
@@ -141,7 +141,7 @@ static qkv_status resolve_generate_options(generation *g, const qkv_model *m)
 static qkv_status find_room(generation *g, int64_t taken)
 {
     int64_t positions = g->f.max_tokens, context = g->f.info->context, longest = MOST_TOKENS;
-    if (g->o.past_context && (positions || (context && g->t->rotary_scaling == QKV_ROTARY_LONG)))
+    if (g->o.past_context && (positions || (context && g->t->rope_scaling == QKV_ROPE_LONG)))
         return qkv__fail(QKV_UNSUPPORTED, "generate: the model's positions end at %lld: it cannot go past its context",
                          (long long)(positions ? positions : context));
     if (positions) longest = qkv__min(longest, positions);

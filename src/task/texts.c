@@ -60,9 +60,9 @@ static qkv_status read_ids(qkv__reading *r, const int32_t *ids, int64_t n, int64
 {
     const qkv__wrap *w = &r->f.single;
     for (int64_t k = 0; k < n; k++)
-        if (ids[k] < 0 || ids[k] >= r->f.t->vocabulary)
+        if (ids[k] < 0 || ids[k] >= r->f.t->vocab_size)
             return qkv__fail(QKV_USAGE, "text %lld: token %lld is the id %d: ids are 0..%lld", (long long)i, (long long)k,
-                             ids[k], (long long)r->f.t->vocabulary - 1);
+                             ids[k], (long long)r->f.t->vocab_size - 1);
     if (n >= w->after.n && has_run(ids + n - w->after.n, &w->after)) n -= w->after.n;
     if (n >= w->before.n && has_run(ids, &w->before)) ids += w->before.n, n -= w->before.n;
     const qkv__body body = { .begin = r->all.n, .length = n, .second = r->all.n + n };
