@@ -48,7 +48,7 @@ int main(int argc, char **argv)
         .optimizer = &(qkv_optimizer_opts){ .rule = QKV_OPTIMIZER_ADAM, .beta2 = 0.98f },
         .clip_norm = 1,
         .schedule = &(qkv_schedule){ .kind = QKV_SCHEDULE_LINEAR, .lr = 3e-3, .warmup = steps / 10, .steps = steps },
-        .batches = &(qkv_batch_opts){ .max_tokens = 1024, .bare = 1 }
+        .batches = &(qkv_batch_opts){ .max_tokens = 1024, .target_has_both = 1 }
     };
     qkv_trainer *trainer = ok ? qkv_trainer_new(w.model, w.pairs, &how) : NULL;
     for (qkv_train_state now = { 0 }; (ok = ok && trainer) && now.step < steps && (ok = !qkv_trainer_step(trainer, &now));)

@@ -7,7 +7,7 @@ int main(int argc, char **argv)
 {
     if (argc < 2) return QKV_USAGE;
     qkv_tokenizer_opts words = QKV_OPTS(qkv_tokenizer_opts);
-    words.vocabulary = 1100;
+    words.vocab_size = 1100;
     qkv_tokenizer *t = qkv_tokenizer_train_files(argv + 1, 1, &words);
     qkv_config config = QKV_OPTS(qkv_config);
     qkv_status status = t ? qkv_config_preset("tiny", qkv_tokenizer_vocab_size(t), &config) : qkv_error_status();

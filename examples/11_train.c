@@ -25,7 +25,7 @@ static void report(void *data, const qkv_train_event *e)
 int main(int argc, char **argv)
 {
     if (argc < 5) return fprintf(stderr, "usage: 11_train FOLDER TRAIN.tsv VALID.tsv STEPS\n"), QKV_USAGE;
-    const qkv_tokenizer_opts words = { .vocabulary = 1100 };
+    const qkv_tokenizer_opts words = { .vocab_size = 1100 };
     qkv_tokenizer *t = qkv_tokenizer_train_files((const char *const *)argv + 2, 1, &words);
     qkv_config config = QKV_OPTS(qkv_config);
     qkv_status status = t ? qkv_config_preset("tiny", qkv_tokenizer_vocab_size(t), &config) : qkv_error_status();

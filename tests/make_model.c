@@ -9,7 +9,7 @@
 
 static qkv_tokenizer *learn(const char *path)
 {
-    return qkv_tokenizer_train_files(&path, 1, &(qkv_tokenizer_opts){ .vocabulary = 330 });
+    return qkv_tokenizer_train_files(&path, 1, &(qkv_tokenizer_opts){ .vocab_size = 330 });
 }
 
 /* Larger weights than usual, so that the model has opinions. */

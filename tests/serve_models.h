@@ -20,7 +20,7 @@ static inline qkv_tokenizer *learn_tokens(void)
     qkv_tokenizer *t = NULL;
     qkv_status status = w ? QKV_OK : qkv_error_status();
     for (size_t i = 0; i < sizeof corpus / sizeof *corpus && !status; i++) status = qkv_word_counts_add(w, qkv_cstr(corpus[i]));
-    if (!status) t = qkv_tokenizer_train(w, &(qkv_tokenizer_opts){ .vocabulary = 330, .min_count = 1 });
+    if (!status) t = qkv_tokenizer_train(w, &(qkv_tokenizer_opts){ .vocab_size = 330, .min_count = 1 });
     qkv_word_counts_free(w);
     return t;
 }

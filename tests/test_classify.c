@@ -268,7 +268,7 @@ static qkv_tokenizer *word_tokenizer(void)
     qkv_word_counts *w = qkv_word_counts_new(QKV_TOKEN_WORDS);
     qkv_tokenizer *t = NULL;
     if (w && !qkv_word_counts_add(w, qkv_cstr(vocabulary_text)))
-        t = qkv_tokenizer_train(w, &(qkv_tokenizer_opts){ .vocabulary = 100, .min_count = 1 });
+        t = qkv_tokenizer_train(w, &(qkv_tokenizer_opts){ .vocab_size = 100, .min_count = 1 });
     qkv_word_counts_free(w);
     return t;
 }
@@ -346,7 +346,7 @@ typedef struct learned {
     qkv_loader *epoch;
 } learned;
 
-static const qkv_batch_opts in_order = { .max_tokens = 4000, .in_order = 1, .start = START, .end = END };
+static const qkv_batch_opts in_order = { .max_tokens = 4000, .sequential = 1, .start = START, .end = END };
 
 static void add_texts(learned *l, const qkv_model *m, int n, const char *const *texts, const int32_t *of_texts)
 {

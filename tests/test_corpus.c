@@ -20,7 +20,7 @@
 
 enum { START = 1, END = 2, PAD = 0 };
 
-static const qkv_batch_opts in_order = { .max_tokens = 1, .in_order = 1, .start = START, .end = END, .pad = PAD };
+static const qkv_batch_opts in_order = { .max_tokens = 1, .sequential = 1, .start = START, .end = END, .pad = PAD };
 
 /* ---- files ---- */
 
@@ -35,7 +35,7 @@ static int make_folder(void **state)
     snprintf(first_path, sizeof first_path, "%s/first", folder);
     snprintf(second_path, sizeof second_path, "%s/second", folder);
     qkv_word_counts *w = qkv_word_counts_new(QKV_TOKEN_BPE);
-    bytes_only = qkv_tokenizer_train(w, &(qkv_tokenizer_opts){ .vocabulary = 260 });
+    bytes_only = qkv_tokenizer_train(w, &(qkv_tokenizer_opts){ .vocab_size = 260 });
     qkv_word_counts_free(w);
     return bytes_only ? 0 : -1;
 }

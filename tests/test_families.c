@@ -1222,7 +1222,7 @@ static qkv_tokenizer *learn(const char *line)
 {
     qkv_word_counts *w = qkv_word_counts_new(QKV_TOKEN_BPE);
     assert_int_equal(qkv_word_counts_add(w, qkv_cstr(line)), QKV_OK);
-    qkv_tokenizer *t = qkv_tokenizer_train(w, &(qkv_tokenizer_opts){ .vocabulary = 300 });
+    qkv_tokenizer *t = qkv_tokenizer_train(w, &(qkv_tokenizer_opts){ .vocab_size = 300 });
     assert_non_null(t);
     qkv_word_counts_free(w);
     return t;

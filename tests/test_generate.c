@@ -30,7 +30,7 @@ static qkv_tokenizer *learn(qkv_token_kind kind)
     qkv_tokenizer *t = NULL;
     qkv_status status = w ? QKV_OK : qkv_error_status();
     for (size_t i = 0; i < sizeof corpus / sizeof *corpus && !status; i++) status = qkv_word_counts_add(w, qkv_cstr(corpus[i]));
-    if (!status) t = qkv_tokenizer_train(w, &(qkv_tokenizer_opts){ .vocabulary = 300, .min_count = 1 });
+    if (!status) t = qkv_tokenizer_train(w, &(qkv_tokenizer_opts){ .vocab_size = 300, .min_count = 1 });
     qkv_word_counts_free(w);
     return t;
 }

@@ -38,7 +38,7 @@ static qkv_tokenizer *word_tokenizer(void)
     qkv_tokenizer *t = NULL;
     if (w && !qkv_word_counts_add(w, qkv_cstr(text)))
         t = qkv_tokenizer_train(
-            w, &(qkv_tokenizer_opts){ .vocabulary = 100, .min_count = 1, .specials = specials, .n_specials = 5 });
+            w, &(qkv_tokenizer_opts){ .vocab_size = 100, .min_count = 1, .specials = specials, .n_specials = 5 });
     qkv_word_counts_free(w);
     return t;
 }
@@ -81,7 +81,9 @@ static void draw_text(const qkv_tokenizer *t, int n, char *text, int32_t *ids)
 
 /* ---- windows ---- */
 
-static const qkv_batch_opts bare = { .max_tokens = 40, .in_order = 1, .bare = 1, .start = START, .end = END, .pad = PAD };
+static const qkv_batch_opts bare = {
+    .max_tokens = 40, .sequential = 1, .target_has_both = 1, .start = START, .end = END, .pad = PAD
+};
 
 static void each_token_once(void **state)
 {
@@ -224,7 +226,7 @@ static void training_reports_the_same(void **state)
             assert_int_equal(qkv_log_likelihood(m, qkv_cstr(text), &(qkv_likelihood_opts){ .context = context }, &sum), QKV_OK);
         }
         qkv_batch_opts opts = bare;
-        for (opts.in_order = 0; opts.in_order < 2; opts.in_order++) {
+        for (opts.sequential = 0; opts.sequential < 2; opts.sequential++) {
             double loss, wanted = sum.nats / (double)sum.tokens;
             assert_int_equal(qkv_evaluate(m, p, &(qkv_evaluate_opts){ .loss = &o, .batches = &opts }, &loss), QKV_OK);
             assert_true(fabs(loss - wanted) < 1e-6 * wanted);
@@ -388,7 +390,7 @@ static void documents_do_not_see_each_other(void **state)
 
 /* ---- masking ---- */
 
-static const qkv_batch_opts together = { .max_tokens = 1 << 20, .in_order = 1, .start = START, .end = END, .pad = PAD };
+static const qkv_batch_opts together = { .max_tokens = 1 << 20, .sequential = 1, .start = START, .end = END, .pad = PAD };
 
 typedef struct masked {
     qkv_dataset *pairs;
@@ -656,7 +658,7 @@ static qkv_trainer *trainer_of(int job, qkv_model *m, const qkv_dataset *p, cons
         .loss = o,
         .optimizer = &(qkv_optimizer_opts){ .rule = QKV_OPTIMIZER_ADAM },
         .schedule = &(qkv_schedule){ .kind = QKV_SCHEDULE_LINEAR, .lr = 0.01, .warmup = 4, .steps = STEPS },
-        .batches = &(qkv_batch_opts){ .max_tokens = 60, .start = START, .end = END, .bare = job == GENERATE },
+        .batches = &(qkv_batch_opts){ .max_tokens = 60, .start = START, .end = END, .target_has_both = job == GENERATE },
         .accumulate = 2,
         .label_smoothing = 0.1f,
         .clip_norm = 1,
@@ -820,7 +822,7 @@ static qkv_status all_of_it(void)
     qkv_trainer *t = trainer_of(failing_job, m, p, &o);
     qkv_status status = t ? qkv_trainer_step(t, NULL) : qkv_error_status();
     double loss;
-    const qkv_batch_opts batches = { .start = START, .end = END, .bare = failing_job == GENERATE };
+    const qkv_batch_opts batches = { .start = START, .end = END, .target_has_both = failing_job == GENERATE };
     if (!status) status = qkv_evaluate(m, p, &(qkv_evaluate_opts){ .loss = &o, .batches = &batches }, &loss);
     qkv_trainer_free(t);
     qkv_model_free(m);

@@ -53,7 +53,7 @@ static void older_programs(void **state)
     qkv_word_counts *w = qkv_word_counts_new(QKV_TOKEN_BPE);
     assert_int_equal(qkv_word_counts_add(w, (qkv_str){ "a b a b", 7 }), QKV_OK);
     qkv_tokenizer_opts bpe = {
-        .size = offsetof(qkv_tokenizer_opts, min_count), .vocabulary = 300, .min_count = -1, .n_specials = 7
+        .size = offsetof(qkv_tokenizer_opts, min_count), .vocab_size = 300, .min_count = -1, .n_specials = 7
     };
     qkv_tokenizer *t = qkv_tokenizer_train(w, &bpe);
     assert_non_null(t);

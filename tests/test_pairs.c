@@ -116,7 +116,7 @@ static void in_order(void **state)
     (void)state;
     qkv_dataset *p = make_pairs();
     qkv_batch_opts o = opts;
-    o.in_order = 1;
+    o.sequential = 1;
     qkv_loader *e = qkv_loader_new(p, &o, 0);
     qkv_batch *b = NULL;
     int next = 0;
@@ -167,7 +167,7 @@ static void bare_sources(void **state)
 {
     (void)state;
     const int32_t ids[] = { 7, 8, 9 }, wanted[] = { 7, 8, 9, 2, 0, 0 };
-    const qkv_batch_opts o = { .in_order = 1, .start = 1, .end = 2, .bare_source = 1 };
+    const qkv_batch_opts o = { .sequential = 1, .start = 1, .end = 2, .source_has_end = 1 };
     qkv_dataset *p = qkv_dataset_new();
     assert_int_equal(qkv_dataset_add_ids(p, ids, 3, ids, 2), QKV_OK);
     assert_int_equal(qkv_dataset_add_ids(p, NULL, 0, ids, 2), QKV_OK);

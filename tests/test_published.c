@@ -408,7 +408,7 @@ static void learning_reads_alike(void **state)
         qkv_dataset_add(p, m,
                         &(qkv_example){ .kind = QKV_EXAMPLE_CLASS, .text = { "t7 t8 t9", 8 }, .max_length = 3, .class_id = 1 }),
         QKV_OK); /* cut to [CLS] t7 t8 */
-    const qkv_batch_opts opts = { .in_order = 1, .start = f.start, .end = f.end, .pad = f.pad };
+    const qkv_batch_opts opts = { .sequential = 1, .start = f.start, .end = f.end, .pad = f.pad };
     qkv_loader *e = qkv_loader_new(p, &opts, 0);
     qkv_batch *b = NULL;
     assert_int_equal(qkv_loader_batch(e, 0, &b), QKV_OK);
@@ -631,7 +631,7 @@ static qkv_model *model_of_ours(void)
     const qkv_config o = { .vocab_size = VOCABULARY, .encoder_layers = 1, .dim = 16, .heads = 2, .d_ff = 16 };
     qkv_word_counts *w = qkv_word_counts_new(QKV_TOKEN_WORDS);
     assert_int_equal(qkv_word_counts_add(w, (qkv_str){ "a good film is it", 17 }), QKV_OK);
-    const qkv_tokenizer_opts opts = { .vocabulary = VOCABULARY, .min_count = 1, .specials = specials, .n_specials = 5 };
+    const qkv_tokenizer_opts opts = { .vocab_size = VOCABULARY, .min_count = 1, .specials = specials, .n_specials = 5 };
     qkv_tokenizer *t = qkv_tokenizer_train(w, &opts);
     qkv_model *m = qkv_model_new(&o, 4);
     assert_int_equal(qkv_model_set_tokenizers(m, t, NULL), QKV_OK);
@@ -738,7 +738,7 @@ static void prompts_of_byte_pairs_begin_with_nothing(void **state)
                            .unscaled = 1 };
     qkv_word_counts *w = qkv_word_counts_new(QKV_TOKEN_BPE);
     qkv_tokenizer *t = qkv_tokenizer_train(w,
-                                           &(qkv_tokenizer_opts){ .vocabulary = 257, .specials = specials, .n_specials = 1 });
+                                           &(qkv_tokenizer_opts){ .vocab_size = 257, .specials = specials, .n_specials = 1 });
     qkv_model *made = qkv_model_new(&o, 5);
     assert_int_equal(qkv_model_set_tokenizers(made, t, NULL), QKV_OK);
     assert_int_equal(qkv_model_save(made, folder, "gpt2"), QKV_OK);
@@ -1209,7 +1209,8 @@ static void documents_as_the_model_reads_them(void **state)
         const qkv_loss o = qkv_loss_language_model();
         double loss;
         assert_int_equal(
-            qkv_evaluate(m, p, &(qkv_evaluate_opts){ .loss = &o, .batches = &(qkv_batch_opts){ .bare = 1 } }, &loss), QKV_OK);
+            qkv_evaluate(m, p, &(qkv_evaluate_opts){ .loss = &o, .batches = &(qkv_batch_opts){ .target_has_both = 1 } }, &loss),
+            QKV_OK);
         assert_true(fabs(loss - sum.nats / 3) < 1e-5);
         qkv_dataset_free(p);
         qkv_model_free(m);

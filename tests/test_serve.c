@@ -115,7 +115,7 @@ static const qkv__json_value *info_after(qkv_token_kind kind, const char *line, 
 {
     qkv_word_counts *w = qkv_word_counts_new(kind);
     assert_int_equal(qkv_word_counts_add(w, qkv_cstr(line)), QKV_OK);
-    qkv_tokenizer *t = qkv_tokenizer_train(w, &(qkv_tokenizer_opts){ .vocabulary = 400, .min_count = 1 });
+    qkv_tokenizer *t = qkv_tokenizer_train(w, &(qkv_tokenizer_opts){ .vocab_size = 400, .min_count = 1 });
     qkv_config o = { .vocab_size = qkv_tokenizer_vocab_size(t), .dim = 8, .heads = 1, .d_ff = 8 };
     *(writes ? &o.decoder_layers : &o.encoder_layers) = 1;
     qkv_model *m = qkv_model_new(&o, 1);

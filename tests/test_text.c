@@ -583,7 +583,7 @@ static void threads_share_a_tokenizer(void **state)
 
 /* ---- training ---- */
 
-static const qkv_tokenizer_opts golden_opts = { .vocabulary = 700, .min_count = 1 };
+static const qkv_tokenizer_opts golden_opts = { .vocab_size = 700, .min_count = 1 };
 
 static void same_file(const qkv_tokenizer *t, const char *name)
 {
@@ -695,7 +695,7 @@ static void training_by_the_definition(void **state)
     for (int round = 0; round < 30; round++) {
         slow_learner s = { .n_words = 40 };
         qkv_word_counts *w = qkv_word_counts_new(QKV_TOKEN_BPE);
-        qkv_tokenizer *none = qkv_tokenizer_train(w, &(qkv_tokenizer_opts){ .vocabulary = 256, .n_specials = -1 });
+        qkv_tokenizer *none = qkv_tokenizer_train(w, &(qkv_tokenizer_opts){ .vocab_size = 256, .n_specials = -1 });
         for (s.n = 0; s.n < 256; s.n++) strcpy(s.spelling[s.n], qkv_tokenizer_token(none, s.n));
         for (int i = 0; i < s.n_words; i++) {
             char word[13];
@@ -707,7 +707,7 @@ static void training_by_the_definition(void **state)
                 assert_int_equal(qkv_word_counts_add(w, (qkv_str){ word, (size_t)s.lengths[i] }), QKV_OK);
         }
         while (s.n < 500 && learn_one(&s)) {}
-        qkv_tokenizer *t = qkv_tokenizer_train(w, &(qkv_tokenizer_opts){ .vocabulary = 500, .n_specials = -1 });
+        qkv_tokenizer *t = qkv_tokenizer_train(w, &(qkv_tokenizer_opts){ .vocab_size = 500, .n_specials = -1 });
         assert_non_null(t);
         assert_int_equal(qkv_tokenizer_vocab_size(t), s.n);
         for (int32_t id = 0; id < s.n; id++) assert_string_equal(qkv_tokenizer_token(t, id), s.spelling[id]);
@@ -726,16 +726,16 @@ static void what_a_corpus_can_give(void **state)
     qkv_tokenizer_free(t);
     for (int i = 0; i < 3; i++) assert_int_equal(qkv_word_counts_add(w, (qkv_str){ "<s> <s> abc", 11 }), QKV_OK);
     assert_int_equal(qkv_word_counts_add(w, (qkv_str){ "once", 4 }), QKV_OK);
-    t = qkv_tokenizer_train(w, &(qkv_tokenizer_opts){ .vocabulary = 1000 });
+    t = qkv_tokenizer_train(w, &(qkv_tokenizer_opts){ .vocab_size = 1000 });
     assert_true(qkv_tokenizer_vocab_size(t) > 260 && qkv_tokenizer_vocab_size(t) < 270);
     assert_true(qkv_tokenizer_id(t, "\xC4\xA0"
                                     "abc") > 0);
     assert_int_equal(qkv_tokenizer_id(t, "once"), -1);
     qkv_tokenizer_free(t);
-    t = qkv_tokenizer_train(w, &(qkv_tokenizer_opts){ .vocabulary = 1000, .min_count = 1 });
+    t = qkv_tokenizer_train(w, &(qkv_tokenizer_opts){ .vocab_size = 1000, .min_count = 1 });
     assert_true(qkv_tokenizer_id(t, "once") > 0);
     qkv_tokenizer_free(t);
-    t = qkv_tokenizer_train(w, &(qkv_tokenizer_opts){ .vocabulary = 262 });
+    t = qkv_tokenizer_train(w, &(qkv_tokenizer_opts){ .vocab_size = 262 });
     assert_int_equal(qkv_tokenizer_vocab_size(t), 262);
     qkv_tokenizer_free(t);
     qkv_word_counts_free(w);
@@ -775,7 +775,7 @@ static void bad_training_options(void **state)
     };
     qkv_word_counts *w = qkv_word_counts_new(QKV_TOKEN_BPE);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        const qkv_tokenizer_opts o = { .vocabulary = rows[i].size,
+        const qkv_tokenizer_opts o = { .vocab_size = rows[i].size,
                                        .min_count = rows[i].min_count,
                                        .specials = rows[i].specials,
                                        .n_specials = rows[i].n_specials };
@@ -1190,7 +1190,7 @@ static qkv_status train_golden(void)
 {
     qkv_word_counts *w = qkv_word_counts_new(QKV_TOKEN_BPE);
     qkv_status status = w ? qkv__word_counts_add_file(w, GOLDEN("text.txt"), 0, NULL) : qkv_error_status();
-    qkv_tokenizer *t = status ? NULL : qkv_tokenizer_train(w, &(qkv_tokenizer_opts){ .vocabulary = 300 });
+    qkv_tokenizer *t = status ? NULL : qkv_tokenizer_train(w, &(qkv_tokenizer_opts){ .vocab_size = 300 });
     if (!status && !t) status = qkv_error_status();
     qkv_tokenizer_free(t);
     qkv_word_counts_free(w);

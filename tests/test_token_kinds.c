@@ -99,7 +99,7 @@ static void has_tokens(const qkv_tokenizer *t, const char *wanted)
 static void learns(qkv_token_kind kind, const char *const *lines, int32_t size, int64_t min_count, const char *wanted)
 {
     static const char *const specials[] = { "<pad>", "<s>", "</s>", "<unk>" };
-    qkv_tokenizer *t = learn(kind, lines, &(qkv_tokenizer_opts){ .vocabulary = size, .min_count = min_count });
+    qkv_tokenizer *t = learn(kind, lines, &(qkv_tokenizer_opts){ .vocab_size = size, .min_count = min_count });
     has_tokens(t, wanted);
     assert_int_equal(qkv_tokenizer_kind(t), kind);
     for (int32_t id = 0; id < qkv_tokenizer_vocab_size(t); id++) {
@@ -168,7 +168,7 @@ static void training_is_deterministic(void **state)
                 if (start == text) break;
             }
             qkv_tokenizer *t = qkv_tokenizer_train(w,
-                                                   words ? &(qkv_tokenizer_opts){ .vocabulary = 160, .min_count = 1 } : NULL);
+                                                   words ? &(qkv_tokenizer_opts){ .vocab_size = 160, .min_count = 1 } : NULL);
             same_file(t, words ? GOLDEN("text_words.json") : GOLDEN("text_characters.json"));
             qkv_tokenizer_free(t);
             qkv_word_counts_free(w);
@@ -197,7 +197,7 @@ static void bad_training_options(void **state)
     for (int kind = QKV_TOKEN_WORDS; kind <= QKV_TOKEN_CHARACTERS; kind++) {
         qkv_word_counts *w = qkv_word_counts_new((qkv_token_kind)kind);
         for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-            const qkv_tokenizer_opts o = { .vocabulary = rows[i].size,
+            const qkv_tokenizer_opts o = { .vocab_size = rows[i].size,
                                            .specials = rows[i].specials,
                                            .n_specials = rows[i].n_specials };
             if (qkv_tokenizer_train(w, &o)) fail_msg("row %zu is taken", i);
@@ -635,7 +635,7 @@ static void a_corpus_of_any_kind(void **state)
         qkv_corpus_read read;
         assert_int_equal(qkv__dataset_add_corpus(p, t, t, path, other_path, NULL, &read), QKV_OK);
         assert_true(read.pairs == 2 && read.empty == 1 && qkv_dataset_size(p) == 2);
-        qkv_loader *e = qkv_loader_new(p, &(qkv_batch_opts){ .in_order = 1, .start = 1, .end = 2 }, 0);
+        qkv_loader *e = qkv_loader_new(p, &(qkv_batch_opts){ .sequential = 1, .start = 1, .end = 2 }, 0);
         qkv_batch *b = NULL;
         assert_int_equal(qkv_loader_batch(e, 0, &b), QKV_OK);
         assert_int_equal(b->source_lengths[0], (kind == QKV_TOKEN_WORDS ? 2 : 7) + 1);

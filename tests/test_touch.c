@@ -71,7 +71,7 @@ static qkv_tokenizer *learn_letters(void)
     static const char text[] = "aaaaaaaaaabbbbbbbbbcccccccddddddeeeeefffgghi";
     qkv_word_counts *w = qkv_word_counts_new(QKV_TOKEN_CHARACTERS);
     assert_int_equal(qkv_word_counts_add(w, qkv_cstr(text)), QKV_OK);
-    qkv_tokenizer *t = qkv_tokenizer_train(w, &(qkv_tokenizer_opts){ .vocabulary = VOCABULARY, .min_count = 1 });
+    qkv_tokenizer *t = qkv_tokenizer_train(w, &(qkv_tokenizer_opts){ .vocab_size = VOCABULARY, .min_count = 1 });
     qkv_word_counts_free(w);
     assert_non_null(t);
     return t;

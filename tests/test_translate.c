@@ -33,7 +33,7 @@ static qkv_tokenizer *learn(void)
     qkv_tokenizer *t = NULL;
     qkv_status status = w ? QKV_OK : qkv_error_status();
     for (size_t i = 0; i < sizeof corpus / sizeof *corpus && !status; i++) status = qkv_word_counts_add(w, qkv_cstr(corpus[i]));
-    if (!status) t = qkv_tokenizer_train(w, &(qkv_tokenizer_opts){ .vocabulary = 290 });
+    if (!status) t = qkv_tokenizer_train(w, &(qkv_tokenizer_opts){ .vocab_size = 290 });
     qkv_word_counts_free(w);
     return t;
 }

@@ -17,7 +17,7 @@ static qkv_tokenizer *tokenizer_of(const char *words)
 {
     qkv_word_counts *w = qkv_word_counts_new(QKV_TOKEN_WORDS);
     qkv_status status = w ? qkv_word_counts_add(w, qkv_cstr(words)) : QKV_MEMORY;
-    const qkv_tokenizer_opts opts = { .vocabulary = 8000, .min_count = 1 };
+    const qkv_tokenizer_opts opts = { .vocab_size = 8000, .min_count = 1 };
     qkv_tokenizer *t = status ? NULL : qkv_tokenizer_train(w, &opts);
     qkv_word_counts_free(w);
     return t;

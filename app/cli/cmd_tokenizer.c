@@ -45,7 +45,7 @@ static qkv_status add_files(qkv_word_counts *w)
 
 static qkv_status train_tokenizer(const qkv_word_counts *w)
 {
-    qkv_tokenizer *t = qkv_tokenizer_train(w, &(qkv_tokenizer_opts){ .vocabulary = given.size,
+    qkv_tokenizer *t = qkv_tokenizer_train(w, &(qkv_tokenizer_opts){ .vocab_size = given.size,
                                                                      .min_count = given.min_count,
                                                                      .specials = (const char *const *)given.specials.at,
                                                                      .n_specials = given.specials.n });

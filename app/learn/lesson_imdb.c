@@ -87,7 +87,7 @@ static qkv_status learn_words(const reviews *r, tokens *out)
     qkv_word_counts *words = qkv_word_counts_new(QKV_TOKEN_WORDS);
     qkv_status status = words ? QKV_OK : qkv_error_status();
     for (int i = 0; i < r->n && !status; i++) status = qkv_word_counts_add(words, (qkv_str){ r->text[i], r->length[i] });
-    if (!status) out->tokenizer = qkv_tokenizer_train(words, &(qkv_tokenizer_opts){ .vocabulary = VOCABULARY, .min_count = 1 });
+    if (!status) out->tokenizer = qkv_tokenizer_train(words, &(qkv_tokenizer_opts){ .vocab_size = VOCABULARY, .min_count = 1 });
     qkv_word_counts_free(words);
     return out->tokenizer ? QKV_OK : library_failed();
 }

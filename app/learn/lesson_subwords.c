@@ -59,7 +59,7 @@ static qkv_tokenizer *train_pieces(void)
     for (int i = 0; i < KINDS; i++)
         for (int j = 0; j < text[i].count && !status; j++) status = qkv_word_counts_add(words, qkv_cstr(text[i].word));
     qkv_tokenizer *t = status ? NULL
-                              : qkv_tokenizer_train(words, &(qkv_tokenizer_opts){ .vocabulary = BYTES_AND_SPECIALS + MERGES });
+                              : qkv_tokenizer_train(words, &(qkv_tokenizer_opts){ .vocab_size = BYTES_AND_SPECIALS + MERGES });
     qkv_word_counts_free(words);
     return t;
 }

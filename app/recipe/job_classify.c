@@ -462,7 +462,7 @@ static qkv_status find_counted(const qkv_training *t, int64_t i, int32_t **ids, 
     qkv_status status = qkv__grow((void **)ids, bytes, sizeof **ids * (size_t)(*n + 1));
     if (status) return status;
     if (*n) memcpy(*ids, from, sizeof **ids * (size_t)*n);
-    if (!t->batches.bare_source || !*n) (*ids)[(*n)++] = t->batches.end;
+    if (!t->batches.source_has_end || !*n) (*ids)[(*n)++] = t->batches.end;
     return QKV_OK;
 }
 

@@ -140,7 +140,7 @@ static qkv_status read_text(qkv_training *t)
 {
     documents_read read = { 0 };
     qkv_status status = set_loss(t);
-    t->batches.bare = t->valid_batches.bare = !masks(t);
+    t->batches.target_has_both = t->valid_batches.target_has_both = !masks(t);
     if (!status) status = qkv__read_for_all(t, read_both, &read, sizeof read);
     t->text.parts = masks(t) ? NULL : QKV__N("windows");
     t->text.texts = read.train.pairs;

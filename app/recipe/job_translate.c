@@ -314,7 +314,7 @@ static qkv_status read_pairs(qkv_training *t)
     if (!status) note_languages(t);
     t->text.empty = read.train.empty;
     t->text.too_long = read.train.too_long;
-    t->valid_batches.in_order = 1;
+    t->valid_batches.sequential = 1;
     return !status && has_valid(t) ? find_valid_lines(t) : status;
 }
 

@@ -27,7 +27,7 @@ static void free_tokenizers(tokenizers *t)
 static qkv_tokenizer *learn_tokenizer(const qkv_training *t, const qkv_word_counts *w, const char *of)
 {
     const char *specials[] = { QKV_SPECIALS, t->job->extra_special };
-    const qkv_tokenizer_opts opts = { .vocabulary = t->o.v.vocabulary,
+    const qkv_tokenizer_opts opts = { .vocab_size = t->o.v.vocabulary,
                                       .specials = specials,
                                       .n_specials = t->job->extra_special ? 5 : 4,
                                       .min_count = t->o.v.ngrams ? 1 : 0 }; /* a word that occurs once says something too */

@@ -257,7 +257,7 @@ static qkv_status read_training_text(qkv_training *t)
                                    .start = t->special.start,
                                    .end = t->special.end,
                                    .pad = t->special.pad,
-                                   .bare_source = t->special.source_end < 0 };
+                                   .source_has_end = t->special.source_end < 0 };
     t->valid_batches = t->batches;
     t->text = (qkv_training_text){ .noun = t->job->noun, .unit = t->job->unit ? t->job->unit : QKV__N("target tokens") };
     if ((status = t->job->read(t))) return status;

@@ -140,12 +140,11 @@ typedef struct qkv_batch_opts {
     size_t size;
     int64_t max_tokens; /* rows times the longest row, of source and of target each, padding included; 0 means 2048 */
     uint64_t seed;
-    int in_order;       /* 1: as the pairs were added; else sorted by length, and the batches shuffled */
-    int32_t start, end; /* a target goes in as start + ids and must come out as ids + end; a source is ids + end */
-    int bare; /* 1: a target has its start and end already: it goes in without its last id and must come out without its first
-               */
+    int sequential;      /* 1: as the pairs were added; else sorted by length, and the batches shuffled */
+    int32_t start, end;  /* a target goes in as start + ids and must come out as ids + end; a source is ids + end */
+    int target_has_both; /* 1: its ids have start and end: it goes in without its last id, must come out without its first */
     int32_t pad;
-    int bare_source; /* 1: a source is its ids alone; one without any has the end all the same */
+    int source_has_end; /* 1: its ids have the end, and none is added but to a source without any */
 } qkv_batch_opts;
 
 /* What a label is that does not count. */

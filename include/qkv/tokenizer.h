@@ -137,7 +137,7 @@ QKV_API qkv_status qkv_word_counts_add(qkv_word_counts *w, qkv_str line);
 /* Zero means the default shown. */
 typedef struct qkv_tokenizer_opts {
     size_t size;
-    int32_t vocabulary;          /* tokens, the special ones and (byte pairs) the 256 bytes included; 8000 */
+    int32_t vocab_size;          /* tokens, the special ones and (byte pairs) the 256 bytes included; 8000 */
     int64_t min_count;           /* a pair, word or character that occurs less often is not learned; 2 */
     const char *const *specials; /* ids 0, 1, ..; <pad> <s> </s> <unk> */
     int n_specials;              /* negative: none */
@@ -147,7 +147,7 @@ typedef struct qkv_tokenizer_opts {
 /* Byte pairs: learns merges, again and again the pair that occurs most often, of those the one with the smaller first id, then
  * the smaller second id. Words and characters: learns those that occur most often, of those the one with smaller bytes; never
  * one with a NUL. Same words, same tokenizer, in whatever order they came. Words that give no more tokens end it early: ask
- * qkv_tokenizer_vocab_size(). Nothing learned spells a special token. NULL on error: USAGE when the vocabulary has no room for
+ * qkv_tokenizer_vocab_size(). Nothing learned spells a special token. NULL on error: USAGE when vocab_size has no room for
  * special tokens and bytes, a special token is empty, given twice, not UTF-8 or (byte pairs) the spelling of a byte, or when
  * (words and characters) <unk> is not among them; LIMIT for 4 GiB of distinct words (byte pairs); MEMORY. */
 QKV_API qkv_tokenizer *qkv_tokenizer_train(const qkv_word_counts *w, const qkv_tokenizer_opts *opts);

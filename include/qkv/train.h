@@ -92,7 +92,7 @@ struct qkv_loss {
 QKV_API qkv_loss qkv_loss_seq2seq(void);
 
 /* Language model (decoder only): cross-entropy of each next token of documents. b->tokens counts tokens. Batches need
- * qkv_batch_opts.bare. */
+ * qkv_batch_opts.target_has_both. */
 QKV_API qkv_loss qkv_loss_language_model(void);
 
 /* Masked language model (encoder): cross-entropy of the original tokens at selected positions. Selects a fraction `rate` of the

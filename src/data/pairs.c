@@ -287,18 +287,18 @@ static uint64_t chance_of(qkv__key key, int64_t i)
     return (uint64_t)word[0] << 32 | word[1];
 }
 
-/* Ids that the decoder reads: with the start in front, or, of a bare target, without the last. */
+/* Ids that the decoder reads: with the start in front, or, of a target that has both, without the last. */
 static int32_t target_length(const qkv_loader *e, int64_t i)
 {
     int64_t n = length_of(e->pairs, TARGET, i);
-    return (int32_t)(e->o.bare ? qkv__max(n - 1, 1) : n + 1);
+    return (int32_t)(e->o.target_has_both ? qkv__max(n - 1, 1) : n + 1);
 }
 
-/* Ids that the encoder reads: with the end behind them, unless they are to be bare and there are any. */
+/* Ids that the encoder reads: with the end behind them, unless they have it or there are none. */
 static int32_t source_length(const qkv_loader *e, int64_t i)
 {
     int64_t n = length_of(e->pairs, SOURCE, i);
-    return (int32_t)(e->o.bare_source && n ? n : n + 1);
+    return (int32_t)(e->o.source_has_end && n ? n : n + 1);
 }
 
 static void place_pairs(qkv_loader *e, uint64_t number)
@@ -306,7 +306,7 @@ static void place_pairs(qkv_loader *e, uint64_t number)
     qkv__key key = qkv__key_for(e->o.seed, number, 0);
     for (int64_t i = 0; i < e->pairs->n; i++)
         e->places[i] = (place){ i, source_length(e, i), target_length(e, i), chance_of(key, i) };
-    if (!e->o.in_order) qsort(e->places, (size_t)e->pairs->n, sizeof *e->places, by_pair_length);
+    if (!e->o.sequential) qsort(e->places, (size_t)e->pairs->n, sizeof *e->places, by_pair_length);
 }
 
 /* As many rows as fit: rows times the longest of each side. */
@@ -332,7 +332,7 @@ static void shuffle(qkv_loader *e, uint64_t number)
 {
     qkv__key key = qkv__key_for(e->o.seed, number, 1);
     for (int64_t i = 0; i < e->n_batches; i++) e->order[i] = i;
-    for (int64_t i = e->n_batches - 1; i > 0 && !e->o.in_order; i--) {
+    for (int64_t i = e->n_batches - 1; i > 0 && !e->o.sequential; i--) {
         int64_t j = (int64_t)(chance_of(key, i) % (uint64_t)(i + 1)), other = e->order[j];
         e->order[j] = e->order[i];
         e->order[i] = other;
@@ -342,7 +342,7 @@ static void shuffle(qkv_loader *e, uint64_t number)
 qkv_loader *qkv_loader_new(const qkv_dataset *p, const qkv_batch_opts *opts, uint64_t number)
 {
     qkv_batch_opts o;
-    if (QKV__READ_OPTIONS(&o, bare_source, opts, "batches")) return NULL;
+    if (QKV__READ_OPTIONS(&o, source_has_end, opts, "batches")) return NULL;
     if (!p || !opts || o.max_tokens < 0) {
         qkv__fail(QKV_USAGE, "batches: pairs and options are needed, and max_tokens cannot be negative");
         return NULL;
@@ -401,13 +401,13 @@ static qkv_batch *lay_out_batch(qkv_batch *reused, int64_t rows, int64_t source,
 static int32_t input_at(const qkv_loader *e, const int32_t *target, int32_t length, int64_t i)
 {
     if (i >= length) return e->o.pad;
-    return e->o.bare ? target[i] : i == 0 ? e->o.start : target[i - 1];
+    return e->o.target_has_both ? target[i] : i == 0 ? e->o.start : target[i - 1];
 }
 
 static int32_t label_at(const qkv_loader *e, const int32_t *target, int32_t length, int64_t n, int64_t i)
 {
-    if (i >= length || (e->o.bare && i + 1 >= n)) return QKV_IGNORED;
-    return e->o.bare ? target[i + 1] : i == length - 1 ? e->o.end : target[i];
+    if (i >= length || (e->o.target_has_both && i + 1 >= n)) return QKV_IGNORED;
+    return e->o.target_has_both ? target[i + 1] : i == length - 1 ? e->o.end : target[i];
 }
 
 static void fill_row(const qkv_loader *e, const place *at, qkv_batch *b, int64_t row)
@@ -419,7 +419,7 @@ static void fill_row(const qkv_loader *e, const place *at, qkv_batch *b, int64_t
     for (int64_t i = 0; i < b->source_length; i++) to[i] = i < n_source ? source[i] : i < at->source ? e->o.end : e->o.pad;
     int32_t *in = b->target + row * b->target_length, *out = b->labels + row * b->target_length;
     for (int64_t i = 0; i < b->target_length; i++) {
-        in[i] = n || !e->o.bare ? input_at(e, target, at->target, i) : e->o.pad;
+        in[i] = n || !e->o.target_has_both ? input_at(e, target, at->target, i) : e->o.pad;
         out[i] = label_at(e, target, at->target, n, i);
         b->tokens += out[i] != QKV_IGNORED;
     }

@@ -55,7 +55,7 @@ qkv_tokenizer *qkv__make_tokenizer(qkv_token_kind kind, const qkv__bag *tokens, 
 static void add_defaults(qkv_tokenizer_opts *o)
 {
     static const char *const specials[] = { QKV_SPECIALS };
-    if (!o->vocabulary) o->vocabulary = DEFAULT_SIZE;
+    if (!o->vocab_size) o->vocab_size = DEFAULT_SIZE;
     if (!o->min_count) o->min_count = DEFAULT_MIN_COUNT;
     if (o->n_specials < 0) o->n_specials = 0;
     else if (!o->n_specials) o->specials = specials, o->n_specials = 4;

@@ -323,14 +323,14 @@ static qkv_status train_merges(trainer *r, const qkv_tokenizer_opts *o)
 {
     int32_t byte_ids[256];
     qkv_status status = QKV_OK;
-    if (o->vocabulary < o->n_specials + 256)
+    if (o->vocab_size < o->n_specials + 256)
         return qkv__fail(QKV_USAGE, "tokenizer: a vocabulary of %d has no room for 256 bytes and %d special tokens",
-                         o->vocabulary, o->n_specials);
+                         o->vocab_size, o->n_specials);
     for (int i = 0; i < o->n_specials && !status; i++) status = add_special(r, o->specials[i]);
     r->n_specials = r->tokens.n;
     if (!status) status = add_bytes(r, byte_ids);
     if (!status) status = lay_out_words(r, byte_ids);
-    return status ? status : learn_merges(r, (size_t)o->vocabulary);
+    return status ? status : learn_merges(r, (size_t)o->vocab_size);
 }
 
 qkv_tokenizer *qkv__train_byte_pairs(const qkv__bag *words, const qkv_tokenizer_opts *o)

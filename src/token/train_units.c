@@ -24,7 +24,7 @@ static qkv_status add_frequent_words(qkv__bag *tokens, const qkv__bag *words, si
         if (w->count >= o->min_count && !memchr(words->text.data + w->start, '\0', w->length)) order[n++] = i;
     }
     qsort_r(order, n, sizeof *order, by_count, (void *)words);
-    for (size_t i = 0; i < n && tokens->n < (size_t)o->vocabulary; i++) {
+    for (size_t i = 0; i < n && tokens->n < (size_t)o->vocab_size; i++) {
         const qkv__word_count *w = &words->words[order[i]];
         if (qkv__bag_number(tokens, words->text.data + w->start, w->length, &number)) return QKV_MEMORY;
     }
@@ -34,8 +34,8 @@ static qkv_status add_frequent_words(qkv__bag *tokens, const qkv__bag *words, si
 static qkv_status add_specials(qkv__bag *tokens, const qkv_tokenizer_opts *o)
 {
     bool has_unknown = false;
-    if (o->vocabulary < o->n_specials)
-        return qkv__fail(QKV_USAGE, "tokenizer: a vocabulary of %d has no room for %d special tokens", o->vocabulary,
+    if (o->vocab_size < o->n_specials)
+        return qkv__fail(QKV_USAGE, "tokenizer: a vocabulary of %d has no room for %d special tokens", o->vocab_size,
                          o->n_specials);
     for (int i = 0; i < o->n_specials; i++) {
         qkv_status status = qkv__add_special(tokens, o->specials[i]);

@@ -50,7 +50,7 @@ qkv_status qkv_evaluate(const qkv_model *m, const qkv_dataset *d, const qkv_eval
     qkv_evaluate_opts o;
     qkv_batch_opts batches;
     qkv_status status = QKV__READ_OPTIONS(&o, hooks, opts, "evaluation");
-    if (!status) status = QKV__READ_OPTIONS(&batches, bare_source, o.batches, "evaluation");
+    if (!status) status = QKV__READ_OPTIONS(&batches, source_has_end, o.batches, "evaluation");
     if (status) return status;
     if (!mean) return qkv__fail(QKV_USAGE, "evaluation: a place for the mean is needed");
     if (!qkv_dataset_size(d)) return qkv__fail(QKV_USAGE, "evaluation: there are no pairs");

@@ -88,7 +88,7 @@ static qkv_status read_trainer_options(qkv_trainer *t, const qkv_trainer_opts *o
 {
     qkv_status status = QKV__READ_OPTIONS(&t->o, micro_batches, opts, "training");
     if (!status) status = QKV__READ_OPTIONS(&t->optimizer_opts, decay_all, t->o.optimizer, "training");
-    if (!status) status = QKV__READ_OPTIONS(&t->batch_opts, bare_source, t->o.batches, "training");
+    if (!status) status = QKV__READ_OPTIONS(&t->batch_opts, source_has_end, t->o.batches, "training");
     if (!status) status = QKV__READ_OPTIONS(&t->schedule, final_lr, t->o.schedule, "training");
     if (!status && t->schedule.lr != 0) status = qkv__schedule_check(&t->schedule);
     return status ? status : check_trainer_options(t->model, t->pairs, opts ? &t->o : NULL);
@@ -108,7 +108,7 @@ static qkv_status begin_epoch(qkv_trainer *t, uint64_t number)
 static qkv_status hash_pairs(const qkv_trainer *t, uint64_t *hash)
 {
     qkv_batch_opts plain = t->batch_opts;
-    plain.in_order = 1;
+    plain.sequential = 1;
     qkv_loader *e = qkv_loader_new(t->pairs, &plain, 0);
     qkv_batch *b = NULL;
     qkv_status status = e ? QKV_OK : qkv_error_status();
@@ -519,11 +519,11 @@ static uint64_t hash_options(const qkv_trainer *t)
                                (double)s->dim,
                                s->final_lr,
                                (double)b->max_tokens,
-                               b->in_order,
+                               b->sequential,
                                b->start,
                                b->end,
                                b->pad,
-                               b->bare,
+                               b->target_has_both,
                                (double)t->o.accumulate,
                                (double)t->o.label_smoothing,
                                (double)t->o.clip_norm,
