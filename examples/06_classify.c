@@ -17,15 +17,15 @@ static qkv_status add_text(void *data, const qkv_labelled *x)
     const work *w = data;
     return qkv_dataset_add(
         w->pairs, w->model,
-        &(qkv_example){ .kind = QKV_EXAMPLE_CLASS, .text = { x->text, x->text_length }, .class_id = !strcmp(x->label, "pos") });
+        &(qkv_example){ .kind = QKV_EXAMPLE_CLASS, .text = x->text, .class_id = !strcmp(x->label.data, "pos") });
 }
 
 static qkv_status test_text(void *data, const qkv_labelled *x)
 {
     work *w = data;
     qkv_matrix *p = NULL; /* the probabilities of both classes */
-    qkv_status status = qkv_classify(w->model, &(qkv_str){ x->text, x->text_length }, 1, NULL, &p);
-    if (!status) w->right += (p->data[1] > p->data[0]) == !strcmp(x->label, "pos");
+    qkv_status status = qkv_classify(w->model, &x->text, 1, NULL, &p);
+    if (!status) w->right += (p->data[1] > p->data[0]) == !strcmp(x->label.data, "pos");
     w->texts++;
     qkv_free(p);
     return status;

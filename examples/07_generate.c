@@ -12,18 +12,17 @@ typedef struct work {
     int64_t lines;
 } work;
 
-static qkv_status add_line(void *data, const char *text, size_t length)
+static qkv_status add_line(void *data, qkv_str text)
 {
     const work *w = data;
-    return qkv_dataset_add(w->pairs, w->model,
-                           &(qkv_example){ .kind = QKV_EXAMPLE_DOCUMENT, .text = { text, length }, .max_length = 128 });
+    return qkv_dataset_add(w->pairs, w->model, &(qkv_example){ .kind = QKV_EXAMPLE_DOCUMENT, .text = text, .max_length = 128 });
 }
 
-static qkv_status measure_line(void *data, const char *text, size_t length)
+static qkv_status measure_line(void *data, qkv_str text)
 {
     work *w = data;
     w->lines++;
-    return qkv_log_likelihood(w->model, (qkv_str){ text, length }, &(qkv_likelihood_opts){ .context = 128 }, &w->sum);
+    return qkv_log_likelihood(w->model, text, &(qkv_likelihood_opts){ .context = 128 }, &w->sum);
 }
 
 int main(int argc, char **argv)

@@ -102,47 +102,42 @@ typedef struct row {
     const char *source, *target; /* without target: one file */
     const char *pairs;
     qkv_corpus_opts o;
-    qkv_corpus_read read;
+    qkv_read_stats read;
 } row;
 
 static const row rows[] = {
-    { "two files", "a b\nc\n", "A\nB C\n", "a b|A\nc|B C\n", { 0 }, { 2, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, { 0 } } },
-    { "no last newline", "a\nb", "A\nB\n", "a|A\nb|B\n", { 0 }, { 2, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, { 0 } } },
-    { "carriage returns", "a\r\nb\r\r\n", "A\nB\r\n", "a|A\nb\r|B\n", { 0 }, { 2, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, { 0 } } },
-    { "white space stays", " a \n", "\tA\n", " a |\tA\n", { 0 }, { 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, { 0 } } },
-    { "columns", "a b\tA\nc\tB C", NULL, "a b|A\nc|B C\n", { 0 }, { 2, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, { 0 } } },
+    { "two files", "a b\nc\n", "A\nB C\n", "a b|A\nc|B C\n", { 0 }, { 0, 2, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 } },
+    { "no last newline", "a\nb", "A\nB\n", "a|A\nb|B\n", { 0 }, { 0, 2, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 } },
+    { "carriage returns", "a\r\nb\r\r\n", "A\nB\r\n", "a|A\nb\r|B\n", { 0 }, { 0, 2, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 } },
+    { "white space stays", " a \n", "\tA\n", " a |\tA\n", { 0 }, { 0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 } },
+    { "columns", "a b\tA\nc\tB C", NULL, "a b|A\nc|B C\n", { 0 }, { 0, 2, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 } },
     { "columns and carriage returns",
       "a\tA\r\nb\tB\r\n",
       NULL,
       "a|A\nb|B\n",
       { 0 },
-      { 2, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, { 0 } } },
-    { "empty lines", "a\n\nc\nd\n \n", "A\nB\n\r\nD\nE\n", "a|A\nd|D\n", { 0 }, { 5, 2, 0, 0, 3, 2, 0, 0, 0, 0, 0, 0, { 0 } } },
-    { "wide white space",
-      "a\n\xE3\x80\x80\xC2\xA0\n",
-      "A\nB\n",
-      "a|A\n",
-      { 0 },
-      { 2, 1, 0, 0, 1, 2, 0, 0, 0, 0, 0, 0, { 0 } } },
-    { "empty columns", "\tA\nb\t\nc\tC\n", NULL, "c|C\n", { 0 }, { 3, 1, 0, 0, 2, 1, 0, 0, 0, 0, 0, 0, { 0 } } },
+      { 0, 2, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 } },
+    { "empty lines", "a\n\nc\nd\n \n", "A\nB\n\r\nD\nE\n", "a|A\nd|D\n", { 0 }, { 0, 5, 2, 0, 0, 3, 2, 0, 0, 0, 0, 0, 0 } },
+    { "wide white space", "a\n\xE3\x80\x80\xC2\xA0\n", "A\nB\n", "a|A\n", { 0 }, { 0, 2, 1, 0, 0, 1, 2, 0, 0, 0, 0, 0, 0 } },
+    { "empty columns", "\tA\nb\t\nc\tC\n", NULL, "c|C\n", { 0 }, { 0, 3, 1, 0, 0, 2, 1, 0, 0, 0, 0, 0, 0 } },
     { "long pairs",
       "a\nbbbb\nccc\nd\n",
       "A\nB\nCCC\nDDDD\n",
       "a|A\nccc|CCC\n",
       { .max_length = 3 },
-      { 4, 2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, { 0 } } },
+      { 0, 4, 2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0 } },
     { "repaired",
       "a\nb\xFFz\nc\n",
       "A\xE2\x82\nB\nC\n",
       "a|A\xEF\xBF\xBD\nb\xEF\xBF\xBDz|B\nc|C\n",
       { 0 },
-      { 3, 3, 1, 2, 0, 0, 0, 0, 1, 1, 0, 0, { 0 } } },
+      { 0, 3, 3, 1, 2, 0, 0, 0, 0, 1, 1, 0, 0 } },
     { "repaired columns",
       "a\tA\nb\xFF\t\xC3\n",
       NULL,
       "a|A\nb\xEF\xBF\xBD|\xEF\xBF\xBD\n",
       { 0 },
-      { 2, 2, 1, 2, 0, 0, 0, 0, 0, 0, 0, 0, { 0 } } },
+      { 0, 2, 2, 1, 2, 0, 0, 0, 0, 0, 0, 0, 0 } },
     { "byte order marks",
       "\xEF\xBB\xBF"
       "a\n\xEF\xBB\xBF"
@@ -151,25 +146,25 @@ static const row rows[] = {
       "a|To\n\xEF\xBB\xBF"
       "b|B\n",
       { .strict = 1 },
-      { 2, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, { 0 } } },
+      { 0, 2, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 } },
     { "a mark and no more than its columns",
       "\xEF\xBB\xBFx\tX",
       NULL,
       "x|X\n",
       { 0 },
-      { 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, { 0 } } },
+      { 0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 } },
     { "special tokens are text",
       "<s>a\n",
       "</s>\n",
       "<s>a|</s>\n",
       { .strict = 1 },
-      { 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, { 0 } } },
+      { 0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 } },
 };
 
 static void check_row(const row *r, void (*write)(const char *, const char *, size_t))
 {
     qkv_dataset *p = qkv_dataset_new();
-    qkv_corpus_read read, of_words;
+    qkv_read_stats read = { 0 }, of_words = { 0 };
     qkv_buffer text;
     write(first_path, r->source, strlen(r->source));
     if (r->target) write(second_path, r->target, strlen(r->target));
@@ -215,10 +210,10 @@ static void words_of_each_side(void **state)
     qkv_word_counts_free(targets);
 }
 
-static qkv_status put_pair(void *data, const char *source, size_t n, const char *target, size_t m)
+static qkv_status put_pair(void *data, qkv_str source, qkv_str target)
 {
     char *text = data;
-    sprintf(text + strlen(text), "%.*s|%.*s\n", (int)n, source, (int)m, target);
+    sprintf(text + strlen(text), "%.*s|%.*s\n", (int)source.length, source.data, (int)target.length, target.data);
     return strlen(text) < 20 ? QKV_OK : QKV_LIMIT;
 }
 
@@ -375,11 +370,13 @@ static void what_is_not_there(void **state)
     (void)state;
     qkv_dataset *p = qkv_dataset_new();
     qkv_word_counts *w = qkv_word_counts_new(QKV_TOKEN_BPE);
-    qkv_corpus_read read = { .lines = 99 };
+    qkv_read_stats read = { .lines = 99 };
     write_bytes(first_path, PLACED("a\n"));
     assert_int_equal(qkv__dataset_add_corpus(p, bytes_only, bytes_only, first_path, second_path, NULL, &read), QKV_IO);
     assert_non_null(strstr(qkv_error(), "second: cannot open"));
     assert_int_equal(read.lines, 0);
+    qkv_read_stats none = { .size = 12 };
+    assert_int_equal(qkv__dataset_add_corpus(p, bytes_only, bytes_only, first_path, second_path, NULL, &none), QKV_USAGE);
     assert_int_equal(qkv__dataset_add_corpus(p, bytes_only, bytes_only, folder, NULL, NULL, NULL), QKV_IO);
     assert_non_null(strstr(qkv_error(), "cannot read"));
     assert_int_equal(qkv__dataset_add_corpus(NULL, bytes_only, bytes_only, first_path, NULL, NULL, NULL), QKV_USAGE);

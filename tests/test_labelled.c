@@ -85,26 +85,26 @@ static qkv_status see_labelled(void *data, const qkv_labelled *x)
     char number[32];
     assert_ptr_equal(data, &seen);
     see(number, (size_t)snprintf(number, sizeof number, "%lld:", (long long)x->line));
-    see(x->label, x->label_length);
+    see(x->label.data, x->label.length);
     see("|", 1);
-    see(x->text, x->text_length);
-    if (x->pair) see("|", 1), see(x->pair, x->pair_length);
-    else assert_int_equal(x->pair_length, 0);
+    see(x->text.data, x->text.length);
+    if (x->pair.data) see("|", 1), see(x->pair.data, x->pair.length);
+    else assert_int_equal(x->pair.length, 0);
     see(";", 1);
     return ++seen.calls == seen.stop_at ? QKV_FAILURE : QKV_OK;
 }
 
-static qkv_status see_document(void *data, const char *text, size_t length)
+static qkv_status see_document(void *data, qkv_str text)
 {
     assert_ptr_equal(data, &seen);
-    see(text, length);
+    see(text.data, text.length);
     see(";", 1);
     return ++seen.calls == seen.stop_at ? QKV_FAILURE : QKV_OK;
 }
 
 static void see_nothing(void) { memset(&seen, 0, sizeof seen); }
 
-static void same_read(const char *name, const qkv_corpus_read *got, const qkv_corpus_read *wanted)
+static void same_read(const char *name, const qkv_read_stats *got, const qkv_read_stats *wanted)
 {
     if (memcmp(got, wanted, sizeof *got))
         fail_msg("%s: %lld lines, %lld given, %lld repaired (%lld), %lld empty (%lld)", name, (long long)got->lines,
@@ -120,7 +120,7 @@ typedef struct row {
     size_t size;
     const char *given;
     qkv_labelled_opts o;
-    qkv_corpus_read read;
+    qkv_read_stats read;
 } row;
 
 #define BOM "\xEF\xBB\xBF"
@@ -440,7 +440,7 @@ static const row rows[] = {
 
 static void check_row(const row *r, void (*write)(const char *, const char *, size_t))
 {
-    qkv_corpus_read read;
+    qkv_read_stats read = { 0 };
     write(path, r->text, r->size);
     see_nothing();
     if (qkv_read_labelled(path, &r->o, see_labelled, &seen, &read)) fail_msg("%s: %s", r->name, qkv_error());
@@ -482,7 +482,7 @@ static void formats_by_name(void **state)
 
 static qkv_status count_bytes(void *data, const qkv_labelled *x)
 {
-    *(size_t *)data += x->text_length;
+    *(size_t *)data += x->text.length;
     return QKV_OK;
 }
 
@@ -531,13 +531,13 @@ static void write_reviews(void)
 static void what_a_folder_gives(void **state)
 {
     (void)state;
-    qkv_corpus_read read;
+    qkv_read_stats read = { 0 };
     write_reviews();
     see_nothing();
     assert_int_equal(qkv_read_labelled(folder, NULL, see_labelled, &seen, &read), QKV_OK);
     assert_string_equal(seen.text, "1:neg|Bad\xEF\xBF\xBD;1:pos|Good\nand long\n;1:pos|Great;1:unsup|Who knows;");
     same_read("folder", &read,
-              &(qkv_corpus_read){ .lines = 5, .pairs = 4, .repaired = 1, .first_repaired = 1, .empty = 1, .first_empty = 3 });
+              &(qkv_read_stats){ .lines = 5, .pairs = 4, .repaired = 1, .first_repaired = 1, .empty = 1, .first_empty = 3 });
     see_nothing();
     assert_int_equal(qkv_read_labelled(folder, &(qkv_labelled_opts){ .no_label = 1 }, see_labelled, &seen, &read), QKV_OK);
     assert_non_null(strstr(seen.text, "1:|Alone;1:neg|Bad"));
@@ -610,11 +610,11 @@ static qkv_status see_row(void *data, const qkv_labelled *x)
     see(number, (size_t)snprintf(number, sizeof number, "%lld%s[", (long long)x->line, x->is_header ? "#" : ""));
     for (int64_t i = 0; i < x->n_columns; i++) {
         if (i) see(",", 1);
-        see(x->columns[i], x->column_lengths[i]);
+        see(x->columns[i].data, x->columns[i].length);
     }
     see("]", 1);
-    see(x->text, x->text_length);
-    if (x->pair) see("|", 1), see(x->pair, x->pair_length);
+    see(x->text.data, x->text.length);
+    if (x->pair.data) see("|", 1), see(x->pair.data, x->pair.length);
     see(";", 1);
     return QKV_OK;
 }
@@ -661,7 +661,7 @@ static void rows_with_their_columns(void **state)
           { ROWS, JSONL },
           { .lines = 3, .pairs = 2, .empty = 1, .first_empty = 3 } },
     };
-    qkv_corpus_read read;
+    qkv_read_stats read = { 0 };
     for (const row *r = tables; r < tables + sizeof tables / sizeof *tables; r++) {
         write_bytes(path, r->text, r->size);
         see_nothing();
@@ -818,13 +818,20 @@ static void a_quote_without_end(void **state)
 static void what_is_not_there(void **state)
 {
     (void)state;
-    qkv_corpus_read read = { .lines = 99 };
+    qkv_read_stats read = { .lines = 99 };
     assert_int_equal(qkv_read_labelled(path, NULL, see_labelled, &seen, &read), QKV_IO);
     assert_non_null(strstr(qkv_error(), "file: cannot open"));
     assert_int_equal(read.lines, 0);
     assert_int_equal(qkv_read_labelled(NULL, NULL, see_labelled, &seen, NULL), QKV_USAGE);
     assert_int_equal(qkv_read_labelled(path, NULL, NULL, NULL, NULL), QKV_USAGE);
     assert_int_equal(qkv_read_labelled(path, &(qkv_labelled_opts){ .format = 9 }, see_labelled, &seen, NULL), QKV_USAGE);
+    qkv_read_stats none = { .size = 12 }, older = { .size = offsetof(qkv_read_stats, pairs), .pairs = 99 };
+    assert_int_equal(qkv_read_labelled(path, NULL, see_labelled, &seen, &none), QKV_USAGE);
+    assert_int_equal(qkv_read_documents(path, QKV_DOCUMENT_LINES, 0, see_document, &seen, &none), QKV_USAGE);
+    write_bytes(path, PLACED("a\nb\n"));
+    see_nothing();
+    assert_int_equal(qkv_read_documents(path, QKV_DOCUMENT_LINES, 0, see_document, &seen, &older), QKV_OK);
+    assert_true(older.lines == 2 && older.pairs == 99);
     const qkv_labelled_opts colons = { WHOLE, CSV, .column_separator = ":" };
     write_bytes(path, PLACED("label:text\n"));
     assert_int_equal(qkv_read_labelled(path, &colons, see_labelled, &seen, NULL), QKV_USAGE);
@@ -843,7 +850,7 @@ typedef struct document_row {
     size_t size;
     qkv_document_kind kind;
     const char *given;
-    qkv_corpus_read read;
+    qkv_read_stats read;
 } document_row;
 
 static const document_row document_rows[] = {
@@ -880,7 +887,7 @@ static const document_row document_rows[] = {
 
 static void check_document(const document_row *r, void (*write)(const char *, const char *, size_t))
 {
-    qkv_corpus_read read;
+    qkv_read_stats read = { 0 };
     write(path, r->text, r->size);
     see_nothing();
     if (qkv_read_documents(path, r->kind, 0, see_document, &seen, &read)) fail_msg("%s: %s", r->name, qkv_error());
@@ -914,7 +921,7 @@ static void a_status_is_handed_on(void **state)
         { "label,text\na,b\nc,d\ne,f\n", { CSV } },
         { "{\"label\":1,\"text\":\"a\"}\n{\"label\":1,\"text\":\"a\"}\n{\"label\":1,\"text\":\"a\"}\n", { JSONL } },
     };
-    qkv_corpus_read read;
+    qkv_read_stats read = { 0 };
     for (size_t i = 0; i < sizeof stopped / sizeof *stopped; i++) {
         write_bytes(path, stopped[i].text, strlen(stopped[i].text));
         see_nothing();

@@ -77,11 +77,8 @@ static struct {
     qkv_train_result *training;
 } results; /* used again and again */
 
-static qkv_status each_piece(void *data, const char *a, size_t n) { return (void)data, (void)a, (void)n, QKV_OK; }
-static qkv_status each_pair(void *data, const char *a, size_t n, const char *b, size_t m)
-{
-    return (void)data, (void)a, (void)n, (void)b, (void)m, QKV_OK;
-}
+static qkv_status each_document(void *data, qkv_str a) { return (void)data, (void)a, QKV_OK; }
+static qkv_status each_pair(void *data, qkv_str a, qkv_str b) { return (void)data, (void)a, (void)b, QKV_OK; }
 static qkv_status each_row(void *data, const qkv_bench_row *x) { return (void)data, (void)x, QKV_FAILURE; } /* one is enough */
 static qkv_status each_labelled(void *data, const qkv_labelled *x) { return (void)data, (void)x, QKV_OK; }
 
@@ -190,7 +187,7 @@ static qkv_status each_labelled(void *data, const qkv_labelled *x) { return (voi
 #define V_const_qkv_training_watch_P ZERO(qkv_training_watch)
 #define V_const_qkv_bleu_score_P ZERO(qkv_bleu_score)
 #define V_const_qkv_chrf_score_P ZERO(qkv_chrf_score)
-#define V_qkv_corpus_read_P ZERO(qkv_corpus_read)
+#define V_qkv_read_stats_P ZERO(qkv_read_stats)
 #define V_qkv_filled_P_P EMPTY(qkv_filled)
 #define V_const_qkv_filled_P ZERO(qkv_filled)
 #define V_qkv_tagged_P_P EMPTY(qkv_tagged)
@@ -296,7 +293,7 @@ static qkv_status each_labelled(void *data, const qkv_labelled *x) { return (voi
 #define V_qkv_logits QKV_LOGITS_LAST
 #define V_qkv_pooling QKV_POOLING_MEAN
 #define V_qkv_problem QKV_PROBLEM_CLASSIFICATION
-#define V_qkv_document_each each_piece
+#define V_qkv_document_each each_document
 #define V_qkv_labelled_each each_labelled
 #define V_qkv_line_pair_each each_pair
 /* clang-format on */

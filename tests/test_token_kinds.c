@@ -632,7 +632,7 @@ static void a_corpus_of_any_kind(void **state)
     for (int kind = QKV_TOKEN_WORDS; kind <= QKV_TOKEN_CHARACTERS; kind++) {
         qkv_tokenizer *t = learn((qkv_token_kind)kind, cats, &all);
         qkv_dataset *p = qkv_dataset_new();
-        qkv_corpus_read read;
+        qkv_read_stats read = { 0 };
         assert_int_equal(qkv__dataset_add_corpus(p, t, t, path, other_path, NULL, &read), QKV_OK);
         assert_true(read.pairs == 2 && read.empty == 1 && qkv_dataset_size(p) == 2);
         qkv_loader *e = qkv_loader_new(p, &(qkv_batch_opts){ .sequential = 1, .start = 1, .end = 2 }, 0);

@@ -83,8 +83,8 @@ static void free_row(table_row *r)
 /* Its pointers, lengths and bytes, in one piece of memory. */
 static qkv_status copy_row(table_row *r, const qkv_labelled *x)
 {
-    size_t n = (size_t)x->n_columns, room = n * (sizeof *r->columns + sizeof *r->lengths) + x->text_length + x->pair_length + 2;
-    for (size_t i = 0; i < n; i++) room += x->column_lengths[i] + 1;
+    size_t n = (size_t)x->n_columns, room = n * (sizeof *r->columns + sizeof *r->lengths) + x->text.length + x->pair.length + 2;
+    for (size_t i = 0; i < n; i++) room += x->columns[i].length + 1;
     free_row(r);
     if (!(r->columns = malloc(room))) return fail(QKV_MEMORY, "out of memory");
     r->lengths = (size_t *)(r->columns + n);
@@ -92,15 +92,14 @@ static qkv_status copy_row(table_row *r, const qkv_labelled *x)
     r->n = x->n_columns;
     r->line = x->line;
     for (size_t i = 0; i < n + 2; i++) {
-        const char *from = i < n ? x->columns[i] : i == n ? x->text : x->pair;
-        size_t length = i < n ? x->column_lengths[i] : i == n ? x->text_length : x->pair_length;
+        const qkv_str from = i < n ? x->columns[i] : i == n ? x->text : x->pair;
         char **to = i < n ? &r->columns[i] : i == n ? &r->text : &r->pair;
-        *(i < n ? &r->lengths[i] : i == n ? &r->text_length : &r->pair_length) = length;
-        if (!from) continue;
-        memcpy(at, from, length);
-        at[length] = '\0';
+        *(i < n ? &r->lengths[i] : i == n ? &r->text_length : &r->pair_length) = from.length;
+        if (!from.data) continue;
+        memcpy(at, from.data, from.length);
+        at[from.length] = '\0';
         *to = at;
-        at += length + 1;
+        at += from.length + 1;
     }
     return QKV_OK;
 }
@@ -326,7 +325,7 @@ static bool has_mark(const text_stream *in)
            (n > 1 && (!memcmp(mark, "\xFF\xFE", 2) || !memcmp(mark, "\xFE\xFF", 2)));
 }
 
-static void tell_of_rows(const char *path, const qkv_corpus_read *read)
+static void tell_of_rows(const char *path, const qkv_read_stats *read)
 {
     tell_repaired(path, read->repaired, read->first_repaired);
     if (read->empty)
@@ -337,7 +336,7 @@ static void tell_of_rows(const char *path, const qkv_corpus_read *read)
 qkv_status classify_table(const table_task *task, int64_t *cut)
 {
     table_work w = { .task = task, .form = form_of_output() };
-    qkv_corpus_read read;
+    qkv_read_stats read = { 0 };
     if (!speaks_for_ranks()) return QKV_OK; /* rank 0 does all of it */
     qkv_status status = open_texts(&w.in);
     if (!status && !(w.rows = calloc((size_t)task->batch, sizeof *w.rows))) status = fail(QKV_MEMORY, "out of memory");

@@ -39,7 +39,7 @@ static qkv_status add_review(reviews *r, const char *text, size_t length)
 static qkv_status each_review(void *data, const qkv_labelled *x)
 {
     reviews *r = data;
-    qkv_status status = add_review(r, x->text, x->text_length);
+    qkv_status status = add_review(r, x->text.data, x->text.length);
     r->is_full = r->n == MOST;
     return status ? status : r->is_full ? QKV_LIMIT : QKV_OK;
 }

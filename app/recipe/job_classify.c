@@ -106,7 +106,7 @@ static qkv_labelled_opts labelled_opts(const qkv_training *t)
                                 .column_separator = v->separator };
 }
 
-static qkv_status read_labelled(labelled_reading *r, qkv_labelled_each each, bool quiet, qkv_corpus_read *read)
+static qkv_status read_labelled(labelled_reading *r, qkv_labelled_each each, bool quiet, qkv_read_stats *read)
 {
     const qkv_labelled_opts opts = labelled_opts(r->t);
     qkv__notes notes = qkv__training_notes(r->t);
@@ -191,7 +191,7 @@ static qkv_status read_number(const qkv_labelled *x, double *number)
 {
     qkv_status status = qkv__label_number(x, number);
     if (!status || !*qkv__header_hint(x)) return status;
-    return qkv__fail(status, "%s: line %lld: \"%.60s\" is not a number%s", x->path, (long long)x->line, x->label,
+    return qkv__fail(status, "%s: line %lld: \"%.60s\" is not a number%s", x->path, (long long)x->line, x->label.data,
                      qkv__header_hint(x));
 }
 
@@ -212,9 +212,11 @@ static qkv_status take_label(void *data, const qkv_labelled *x)
     labelled_reading *r = data;
     qkv__labelled_look_at(&r->look, r->path, x);
     r->survey->texts++;
-    qkv__survey_text(r->survey, x->text, x->text_length);
-    r->survey->pairs += x->pair != NULL;
-    return r->t->o.v.numbers ? add_number(r->t, x) : r->t->o.v.label_separator ? add_labels(r, x) : add_label(r, x, x->label);
+    qkv__survey_text(r->survey, x->text.data, x->text.length);
+    r->survey->pairs += x->pair.data != NULL;
+    return r->t->o.v.numbers           ? add_number(r->t, x)
+           : r->t->o.v.label_separator ? add_labels(r, x)
+                                       : add_label(r, x, x->label.data);
 }
 
 static qkv_status check_numbers(const qkv_training *t)
@@ -225,7 +227,7 @@ static qkv_status check_numbers(const qkv_training *t)
     return qkv__fail(QKV_FORMAT, "%s: every text has the number %g: there is nothing to learn", path, t->numbers.mean);
 }
 
-static qkv_status check_classes(const qkv_training *t, const qkv_corpus_read *read)
+static qkv_status check_classes(const qkv_training *t, const qkv_read_stats *read)
 {
     const char *path = t->o.v.train_labelled.at[0];
     if (t->labels.n > 1) return QKV_OK;
@@ -244,7 +246,7 @@ static qkv_status survey_labelled(qkv_training *t, qkv__survey *s)
     int alike = 0;
     const qkv_labelled_opts opts = labelled_opts(t);
     labelled_reading r = { .t = t, .path = t->o.v.train_labelled.at[0], .survey = s, .look.opts = &opts };
-    qkv_corpus_read read = { 0 };
+    qkv_read_stats read = { 0 };
     qkv__label_set_free(&t->labels);
     memset(&t->numbers, 0, sizeof t->numbers);
     qkv_status status = read_labelled(&r, take_label, true, &read);
@@ -274,8 +276,8 @@ static qkv_status take_words(void *data, const qkv_labelled *x)
 {
     labelled_reading *r = data;
     if (is_passed_over(r)) return QKV_OK;
-    qkv_status status = qkv_word_counts_add(r->words, (qkv_str){ x->text, x->text_length });
-    return !status && x->pair ? qkv_word_counts_add(r->words, (qkv_str){ x->pair, x->pair_length }) : status;
+    qkv_status status = qkv_word_counts_add(r->words, x->text);
+    return !status && x->pair.data ? qkv_word_counts_add(r->words, x->pair) : status;
 }
 
 static qkv_status add_labelled_words(qkv_training *t, qkv_word_counts *sources, qkv_word_counts *targets)
@@ -300,7 +302,7 @@ static qkv_status note_text(labelled_reading *r, const qkv_labelled *x)
 {
     qkv__hashes *h = r->pairs == r->t->valid ? &r->t->valid_hashes : &r->t->hashes;
     r->separator = (char)x->separator;
-    return qkv__hashes_add_text(h, x->text, x->text_length, x->pair, x->pair_length);
+    return qkv__hashes_add_text(h, x->text.data, x->text.length, x->pair.data, x->pair.length);
 }
 
 /* Texts of each class, of those that are read. */
@@ -312,8 +314,8 @@ static int64_t *class_counts(const labelled_reading *r)
 /* Adds the text with what is to be learned of it. */
 static qkv_status add_example(const labelled_reading *r, const qkv_labelled *x, qkv_example *e)
 {
-    e->text = (qkv_str){ x->text, x->text_length };
-    e->pair = (qkv_str){ x->pair, x->pair_length };
+    e->text = x->text;
+    e->pair = x->pair;
     e->max_length = r->max_length;
     return qkv_dataset_add(r->pairs, r->t->model, e);
 }
@@ -322,7 +324,7 @@ static qkv_status take_text(void *data, const qkv_labelled *x)
 {
     labelled_reading *r = data;
     int class_id;
-    qkv_status status = find_class(r, x, x->label, &class_id);
+    qkv_status status = find_class(r, x, x->label.data, &class_id);
     if (status || class_id < 0 || is_passed_over(r)) return status;
     class_counts(r)[class_id]++;
     if ((status = note_text(r, x))) return status;
@@ -433,7 +435,7 @@ static qkv_status begin_counts(qkv_training *t)
 
 /* Counts of the texts that were read. */
 typedef struct labelled_told {
-    qkv_corpus_read read;
+    qkv_read_stats read;
     char separator; /* 0: the usual one of the file's ending */
 } labelled_told;
 

@@ -45,48 +45,45 @@ typedef struct document_reading {
 
 /* All files; *read tells of all of them. */
 static qkv_status read_documents(qkv_training *t, const qkv__paths *f, qkv_document_kind kind, qkv_document_each each,
-                                 void *data, bool quiet, qkv_corpus_read *read)
+                                 void *data, bool quiet, qkv_read_stats *read)
 {
     return qkv__documents_read((const char *const *)f->at, f->n, kind, t->o.v.strict, each, data,
                                quiet ? (qkv__notes){ 0 } : qkv__training_notes(t), read);
 }
 
-static qkv_status survey_line(void *data, const char *text, size_t length)
+static qkv_status survey_line(void *data, qkv_str text)
 {
     qkv__survey *s = data;
     s->texts++;
-    qkv__survey_text(s, text, length);
+    qkv__survey_text(s, text.data, text.length);
     return QKV_OK;
 }
 
 static qkv_status survey_documents(qkv_training *t, qkv__survey *s)
 {
-    qkv_corpus_read read = { 0 };
+    qkv_read_stats read = { 0 };
     qkv_status status = read_documents(t, &t->o.v.train_documents, QKV_DOCUMENT_LINES, survey_line, s, true, &read);
     s->blank = read.empty;
     return status;
 }
 
-static qkv_status add_document_to_words(void *words, const char *text, size_t length)
-{
-    return qkv_word_counts_add(words, (qkv_str){ text, length });
-}
+static qkv_status add_document_to_words(void *words, qkv_str text) { return qkv_word_counts_add(words, text); }
 
 static qkv_status add_document_words(qkv_training *t, qkv_word_counts *sources, qkv_word_counts *targets)
 {
     (void)targets;
-    qkv_corpus_read read = { 0 };
+    qkv_read_stats read = { 0 };
     return read_documents(t, &t->o.v.train_documents, (qkv_document_kind)t->o.v.documents, add_document_to_words, sources, true,
                           &read);
 }
 
-static qkv_status add_document(void *data, const char *text, size_t length)
+static qkv_status add_document(void *data, qkv_str text)
 {
     document_reading *r = data;
     const qkv_training *t = r->t;
     return qkv_dataset_add(r->pairs, t->model,
-                           &QKV_OPTS(qkv_example, .kind = masks(t) ? QKV_EXAMPLE_TEXT : QKV_EXAMPLE_DOCUMENT,
-                                     .text = { text, length }, .max_length = masks(t) ? r->max_length : t->o.v.context));
+                           &QKV_OPTS(qkv_example, .kind = masks(t) ? QKV_EXAMPLE_TEXT : QKV_EXAMPLE_DOCUMENT, .text = text,
+                                     .max_length = masks(t) ? r->max_length : t->o.v.context));
 }
 
 static qkv_status set_loss(qkv_training *t)
@@ -106,7 +103,7 @@ static qkv_status set_loss(qkv_training *t)
 }
 
 /* Reads files into pairs. */
-static qkv_status read_files(qkv_training *t, const qkv__paths *f, qkv_dataset *to, qkv_corpus_read *read)
+static qkv_status read_files(qkv_training *t, const qkv__paths *f, qkv_dataset *to, qkv_read_stats *read)
 {
     document_reading r = { .t = t, .pairs = to };
     r.max_length = qkv__readable_length(t->model, t->o.v.max_length + 1) - 1; /* the end is not counted */
@@ -114,7 +111,7 @@ static qkv_status read_files(qkv_training *t, const qkv__paths *f, qkv_dataset *
 }
 
 /* A document may be the whole of a file: what is held back of it are windows. */
-static qkv_status read_and_split(qkv_training *t, qkv_corpus_read *read)
+static qkv_status read_and_split(qkv_training *t, qkv_read_stats *read)
 {
     qkv_dataset *all = qkv_dataset_new();
     qkv_status status = all ? read_files(t, &t->o.v.train_documents, all, read) : qkv_error_status();
@@ -124,7 +121,7 @@ static qkv_status read_and_split(qkv_training *t, qkv_corpus_read *read)
 }
 
 typedef struct documents_read {
-    qkv_corpus_read train, valid;
+    qkv_read_stats train, valid;
 } documents_read;
 
 static qkv_status read_both(qkv_training *t, void *told)

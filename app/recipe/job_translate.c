@@ -89,12 +89,12 @@ static bool is_column_name(const char *text, size_t length)
     return false;
 }
 
-static qkv_status survey_pair(void *data, const char *source, size_t n, const char *target, size_t m)
+static qkv_status survey_pair(void *data, qkv_str source, qkv_str target)
 {
     qkv__survey *s = data;
-    if (!n || !m) return QKV_OK;
-    if (!s->texts++) s->is_header = is_column_name(source, n) && is_column_name(target, m);
-    qkv__survey_text(s, target, m);
+    if (!source.length || !target.length) return QKV_OK;
+    if (!s->texts++) s->is_header = is_column_name(source.data, source.length) && is_column_name(target.data, target.length);
+    qkv__survey_text(s, target.data, target.length);
     return QKV_OK;
 }
 
@@ -121,7 +121,7 @@ static qkv_status keep_model_options(qkv_training *t, const qkv_model *from, qkv
     return QKV_OK;
 }
 
-static void note_left_out(const qkv_training *t, const qkv__paths *f, const qkv_corpus_read *read)
+static void note_left_out(const qkv_training *t, const qkv__paths *f, const qkv_read_stats *read)
 {
     qkv__tell_repaired(qkv__training_notes(t), f->at[0], read->repaired, read->first_repaired);
     if (f->n > 1) qkv__tell_repaired(qkv__training_notes(t), f->at[1], read->target_repaired, read->first_target_repaired);
@@ -134,7 +134,7 @@ static void note_left_out(const qkv_training *t, const qkv__paths *f, const qkv_
 }
 
 static qkv_status add_pairs(const qkv_training *t, qkv_dataset *p, const qkv__paths *f, bool held, int64_t max_length,
-                            qkv_corpus_read *read)
+                            qkv_read_stats *read)
 {
     qkv_corpus_opts opts = reading_opts(t, held);
     opts.max_length = max_length;
@@ -160,22 +160,22 @@ static qkv_status check_enough(const qkv_training *t)
 /* ---- validation lines as they stand in the files ---- */
 
 /* Up to a NUL, as a C string has it. */
-static char *copy_line(const char *text, size_t length)
+static char *copy_line(qkv_str text)
 {
-    size_t n = strnlen(text, length);
+    size_t n = strnlen(text.data, text.length);
     char *copy = qkv__alloc(n + 1);
-    if (copy) memcpy(copy, text, n), copy[n] = '\0';
+    if (copy) memcpy(copy, text.data, n), copy[n] = '\0';
     return copy;
 }
 
 /* Pairs that training would leave out too: "qkv translate" and "qkv score" leave none out. */
-static qkv_status keep_valid_line(void *data, const char *source, size_t n, const char *target, size_t m)
+static qkv_status keep_valid_line(void *data, qkv_str source, qkv_str target)
 {
     qkv__valid_lines *l = data;
     size_t wanted = sizeof(char *) * (size_t)(l->n + 1);
     qkv_status status = qkv__grow((void **)&l->sources, &l->sources_bytes, wanted);
     if (!status) status = qkv__grow((void **)&l->references, &l->references_bytes, wanted);
-    char *from = status ? NULL : copy_line(source, n), *to = from ? copy_line(target, m) : NULL;
+    char *from = status ? NULL : copy_line(source), *to = from ? copy_line(target) : NULL;
     if (!to) return qkv__release_text(from), QKV_MEMORY;
     l->sources[l->n] = from;
     l->references[l->n++] = to;
@@ -197,9 +197,8 @@ typedef struct shared_lines {
 static qkv_status take_shared_line(void *data, const char *line)
 {
     shared_lines *s = data;
-    size_t length = strlen(line);
-    if (!s->source) return (s->source = copy_line(line, length)) ? QKV_OK : QKV_MEMORY;
-    qkv_status status = keep_valid_line(s->lines, s->source, strlen(s->source), line, length);
+    if (!s->source) return (s->source = copy_line(qkv_cstr(line))) ? QKV_OK : QKV_MEMORY;
+    qkv_status status = keep_valid_line(s->lines, qkv_cstr(s->source), qkv_cstr(line));
     qkv__release_text(s->source);
     s->source = NULL;
     return status;
@@ -266,17 +265,17 @@ static void note_languages(qkv_training *t)
 }
 
 typedef struct pairs_read {
-    qkv_corpus_read train, valid;
+    qkv_read_stats train, valid;
     int64_t sentences; /* of a source line, 99th percentile */
 } pairs_read;
 
 enum { MOST_SENTENCES = 1024 }; /* of a line that are told apart */
 
-static qkv_status count_sentences(void *data, const char *source, size_t n, const char *target, size_t m)
+static qkv_status count_sentences(void *data, qkv_str source, qkv_str target)
 {
     int64_t *lines = data, sentences = 0;
-    (void)target, (void)m;
-    for (qkv_span s = { 0, 0 }; sentences < MOST_SENTENCES && qkv_sentence_next(source, n, &s);) sentences++;
+    (void)target;
+    for (qkv_span s = { 0, 0 }; sentences < MOST_SENTENCES && qkv_sentence_next(source.data, source.length, &s);) sentences++;
     lines[sentences]++;
     return QKV_OK;
 }

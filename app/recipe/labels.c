@@ -187,8 +187,9 @@ static bool is_header_word(const char *word) { return qkv__names_texts(word) || 
 
 const char *qkv__header_hint(const qkv_labelled *x)
 {
-    return x->line == 1 && (is_header_word(x->label) || is_header_word(x->text)) ? ": if line 1 is a header, give --header"
-                                                                                 : "";
+    return x->line == 1 && (is_header_word(x->label.data) || is_header_word(x->text.data))
+               ? ": if line 1 is a header, give --header"
+               : "";
 }
 
 /* ---- what is seen of the texts ---- */
@@ -196,14 +197,14 @@ const char *qkv__header_hint(const qkv_labelled *x)
 void qkv__labelled_look_at(qkv__labelled_look *k, const char *path, const qkv_labelled *x)
 {
     k->texts++;
-    k->label_bytes += (double)x->label_length;
-    k->text_bytes += (double)x->text_length;
-    k->spaced += memchr(x->label, ' ', x->label_length) != NULL;
+    k->label_bytes += (double)x->label.length;
+    k->text_bytes += (double)x->text.length;
+    k->spaced += memchr(x->label.data, ' ', x->label.length) != NULL;
     /* A folder's texts have paths of their own. */
     if (k->texts > 1 || x->line != 1 || strcmp(x->path, path) || strstr(path, ".json")) return;
     k->starts_at_1 = true;
-    snprintf(k->first_label, sizeof k->first_label, "%s", x->label);
-    snprintf(k->first_text, sizeof k->first_text, "%s", x->text);
+    snprintf(k->first_label, sizeof k->first_label, "%s", x->label.data);
+    snprintf(k->first_text, sizeof k->first_text, "%s", x->text.data);
 }
 
 static bool has_columns(const qkv__labelled_look *k) { return k->opts->label || k->opts->text; }

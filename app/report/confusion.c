@@ -38,8 +38,8 @@ static qkv_status read_class(void *data, const qkv_labelled *x, double *target, 
 {
     const one_label *one = data;
     int64_t class_id = 0;
-    qkv_status status = find_label(one->model, x->label, one->merges, &class_id);
-    if (class_id < 0) *unknown = x->label;
+    qkv_status status = find_label(one->model, x->label.data, one->merges, &class_id);
+    if (class_id < 0) *unknown = x->label.data;
     *target = (double)class_id;
     return status;
 }

@@ -75,8 +75,8 @@ static qkv_status take_labelled(void *data, const qkv_labelled *x)
     qkv_status status = g->use->read(g->use->data, x, target, &unknown);
     if (!status && unknown && !g->is_strict) return qkv__note_unknown(&g->unknown, x, unknown), QKV_OK;
     if (!status && unknown) return unknown_label(x->path, x->line, unknown);
-    if (!status) status = hold_text(g, x->text, x->text_length, &g->at[g->n]);
-    if (!status) status = hold_text(g, x->pair, x->pair_length, &g->pairs[g->n]);
+    if (!status) status = hold_text(g, x->text.data, x->text.length, &g->at[g->n]);
+    if (!status) status = hold_text(g, x->pair.data, x->pair.length, &g->pairs[g->n]);
     if (!status) g->n++;
     return status || g->n < g->most ? status : count_group(g);
 }

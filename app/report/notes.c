@@ -62,7 +62,7 @@ static qkv_status watch_labelled(void *data, const qkv_labelled *x)
     return status;
 }
 
-static void note_labelled(qkv__notes to, const char *path, const watched *w, const qkv_corpus_read *read)
+static void note_labelled(qkv__notes to, const char *path, const watched *w, const qkv_read_stats *read)
 {
     if (w->repaired_path) qkv__tell_repaired(to, w->repaired_path, 1, w->repaired_line);
     else qkv__tell_repaired(to, path, read->repaired, read->first_repaired);
@@ -92,10 +92,10 @@ void qkv__note_unknown(qkv__unknown_labels *u, const qkv_labelled *x, const char
 }
 
 qkv_status qkv__labelled_read(const char *path, const qkv_labelled_opts *opts, qkv_labelled_each each, void *data,
-                              qkv__notes notes, qkv_corpus_read *read)
+                              qkv__notes notes, qkv_read_stats *read)
 {
     watched w = { .each = each, .data = data };
-    qkv_corpus_read own = { 0 };
+    qkv_read_stats own = { 0 };
     if (!read) read = &own;
     qkv_status status = qkv_read_labelled(path, opts, watch_labelled, &w, read);
     if (!status) note_labelled(notes, path, &w, read);
@@ -113,11 +113,11 @@ qkv_status qkv__labelled_read(const char *path, const qkv_labelled_opts *opts, q
 /* ---- documents ---- */
 
 qkv_status qkv__documents_read(const char *const *paths, int n, qkv_document_kind kind, int strict, qkv_document_each each,
-                               void *data, qkv__notes notes, qkv_corpus_read *read)
+                               void *data, qkv__notes notes, qkv_read_stats *read)
 {
-    *read = (qkv_corpus_read){ 0 };
+    *read = (qkv_read_stats){ 0 };
     for (int i = 0; i < n; i++) {
-        qkv_corpus_read one = { 0 };
+        qkv_read_stats one = { 0 };
         qkv_status status = qkv_read_documents(paths[i], kind, strict, each, data, &one);
         if (status) return status;
         read->pairs += one.pairs;

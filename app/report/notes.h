@@ -30,11 +30,11 @@ void qkv__tell_unknown(qkv__notes to, const char *path, const qkv__unknown_label
 /* qkv_read_labelled(), and notes of what was repaired and left out. Where the first line is refused, but not by `each`, the
  * sentence also says which options choose columns. read may be NULL. */
 qkv_status qkv__labelled_read(const char *path, const qkv_labelled_opts *opts, qkv_labelled_each each, void *data,
-                              qkv__notes notes, qkv_corpus_read *read);
+                              qkv__notes notes, qkv_read_stats *read);
 
 /* qkv_read_documents() for n files, and notes of what was repaired. *read tells of all of them, pairs and empty alone. FORMAT
  * where there is no text at all. */
 qkv_status qkv__documents_read(const char *const *paths, int n, qkv_document_kind kind, int strict, qkv_document_each each,
-                               void *data, qkv__notes notes, qkv_corpus_read *read);
+                               void *data, qkv__notes notes, qkv_read_stats *read);
 
 #endif

@@ -30,13 +30,13 @@ static void put_window(void *data, double nats)
     deal->pieces[deal->n - 1].number = nats;
 }
 
-static qkv_status measure_document(void *data, const char *text, size_t length)
+static qkv_status measure_document(void *data, qkv_str text)
 {
     measuring *x = data;
-    x->out->bytes += (int64_t)length;
+    x->out->bytes += (int64_t)text.length;
     x->out->documents++;
     const qkv__window_share share = { take_window, put_window, x };
-    return qkv__log_likelihood(x->model, (qkv_str){ text, length }, &x->opts, &share, &x->out->sum);
+    return qkv__log_likelihood(x->model, text, &x->opts, &share, &x->out->sum);
 }
 
 qkv_status qkv_measure_files(const qkv_model *m, const char *const *paths, int n, const qkv_measure_opts *opts,
@@ -44,7 +44,7 @@ qkv_status qkv_measure_files(const qkv_model *m, const char *const *paths, int n
 {
     qkv_measure_opts o;
     qkv_measured found = { 0 };
-    qkv_corpus_read read;
+    qkv_read_stats read = { 0 };
     qkv_status status = QKV__READ_OPTIONS(&o, note_data, opts, call);
     if (status) return status;
     if (!m || !paths || n < 1 || !out)

@@ -37,41 +37,40 @@ typedef struct qkv_corpus_opts {
     int64_t held;       /* 1: only those that are held back are read */
 } qkv_corpus_opts;
 
-/* What was read. Numbers of lines count from 1. */
-typedef struct qkv_corpus_read {
+/* Counts of a reading. The caller's struct begins with its size (see QKV_OPTS), and a function fills as much of it, after an error
+ * too. USAGE for a size that no struct has. Numbers of lines count from 1. */
+typedef struct qkv_read_stats {
+    size_t size;
     int64_t lines, pairs;             /* of each side read, added */
     int64_t repaired, first_repaired; /* lines of the file, or of the first of two, that were not UTF-8; the first one */
     int64_t empty, first_empty;       /* pairs with nothing but white space on a side: left out */
     int64_t too_long, first_too_long; /* pairs left out for max_length */
     int64_t target_repaired, first_target_repaired; /* lines of the second file that were not UTF-8; the first one */
     int64_t unlabelled, first_unlabelled;           /* labelled texts without a label: left out */
-    void *reserved[2];
-} qkv_corpus_read;
+} qkv_read_stats;
 
 /* A tokenizer trained on all lines of n files, plain or gzip; a TAB separates texts. Lines that are not UTF-8 are repaired. NULL
  * options are all zero. NULL on error: USAGE for NULL and no files; FORMAT for damaged gzip and for files without words;
  * UNSUPPORTED for data that are no text, see qkv_text_start(); IO; MEMORY; and as qkv_tokenizer_train(). You own it. */
 QKV_API qkv_tokenizer *qkv_tokenizer_train_files(const char *const *paths, int n, const qkv_tokenizer_opts *opts);
 
-/* Calls each(data, source, n, target, m) for every pair of lines as it stands in the files, one with an empty side or of any
+/* Calls each(data, source, target) for every pair of lines in the files, unchanged, one with an empty side or of any
  * length too; the texts end when the callback returns. A status that is not OK ends it and is handed on. FORMAT, with the file and the line, for
  * files of unequally many lines, a line without a TAB or with more than one (one file), a line that is not UTF-8 (strict), damaged
  * gzip; UNSUPPORTED as in qkv_text_start(); IO; USAGE for NULL or a negative max_length; MEMORY. */
-typedef qkv_status (*qkv_line_pair_each)(void *data, const char *source, size_t n, const char *target, size_t m);
+typedef qkv_status (*qkv_line_pair_each)(void *data, qkv_str source, qkv_str target);
 QKV_API qkv_status qkv_read_pairs(const char *source, const char *target, const qkv_corpus_opts *opts, qkv_line_pair_each each,
                                   void *data);
 
 /* ---- labelled text and documents, read one at a time ---- */
 
-/* One labelled text; the strings end when the callback returns. pair is NULL where there is one text. */
+/* One labelled text; the strings end when the callback returns. */
 typedef struct qkv_labelled {
-    const char *label, *text, *pair; /* UTF-8, each ends with a NUL */
-    size_t label_length, text_length, pair_length;
-    const char *path; /* the file it comes from, and its line there, for sentences */
+    qkv_str label, text, pair; /* UTF-8, each ends with a NUL; pair.data is NULL for one text */
+    const char *path;          /* the file it comes from, and its line there, for sentences */
     int64_t line;
-    int64_t repaired;           /* of a file in a folder: the first line that was not UTF-8; 0: none, or another format */
-    const char *const *columns; /* with `rows`: n_columns of a table, or the one object of JSONL; else NULL */
-    const size_t *column_lengths;
+    int64_t repaired;       /* of a file in a folder: the first line that was not UTF-8; 0: none, or another format */
+    const qkv_str *columns; /* with `rows`: n_columns of a table, or the one object of JSONL; else NULL */
     int64_t n_columns;
     int separator; /* of the columns of a table: , ; | or TAB; else 0 */
     int is_quoted; /* and fields may be in quotes */
@@ -123,18 +122,18 @@ typedef struct qkv_labelled_opts {
  * USAGE for NULL or a format that is none; UNSUPPORTED as in qkv_text_start(); IO; MEMORY. What was read goes to *read (may be
  * NULL): lines of the file, or files of the folder, which then count as lines. */
 QKV_API qkv_status qkv_read_labelled(const char *path, const qkv_labelled_opts *opts, qkv_labelled_each each, void *data,
-                                     qkv_corpus_read *read);
+                                     qkv_read_stats *read);
 
 /* Documents of plain text: a line each, paragraphs (lines up to a blank one, joined by newlines), or the whole file. */
 typedef enum qkv_document_kind { QKV_DOCUMENT_LINES, QKV_DOCUMENT_PARAGRAPHS, QKV_DOCUMENT_FILES } qkv_document_kind;
-typedef qkv_status (*qkv_document_each)(void *data, const char *text, size_t length);
+typedef qkv_status (*qkv_document_each)(void *data, qkv_str text);
 
 /* Calls each for every document of a file, plain or gzip, in order; those of white space alone are left out and counted as
  * empty; pairs counts the others. A carriage return at the end of a line is no part of it, but of a whole file it is, which
  * counts as one line (those that were repaired are counted in it too). FORMAT for damaged gzip or, when strict, a line that is
  * not UTF-8; UNSUPPORTED as in qkv_text_start(); USAGE; IO; MEMORY. */
 QKV_API qkv_status qkv_read_documents(const char *path, qkv_document_kind kind, int strict, qkv_document_each each, void *data,
-                                      qkv_corpus_read *read);
+                                      qkv_read_stats *read);
 
 typedef struct qkv_batch_opts {
     size_t size;

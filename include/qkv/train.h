@@ -152,7 +152,7 @@ QKV_API qkv_status qkv_dataset_add(qkv_dataset *d, const qkv_model *m, const qkv
  * corpus without a pair. Also the errors of qkv_read_pairs() and qkv_dataset_add_ids(). On error some pairs may have been
  * added. */
 QKV_API qkv_status qkv_dataset_add_files(qkv_dataset *d, const qkv_model *m, const char *source, const char *target,
-                                         const qkv_corpus_opts *opts, qkv_corpus_read *read);
+                                         const qkv_corpus_opts *opts, qkv_read_stats *read);
 
 /* ---- training ---- */
 typedef struct qkv_trainer_opts {

@@ -17,14 +17,16 @@ typedef struct corpus {
     qkv__lines files[SIDES];
     const char *text[SIDES]; /* of the pair that was read last */
     size_t length[SIDES];
-    qkv_corpus_read read;
+    qkv_read_stats read;
 } corpus;
 
 /* ---- the files ---- */
 
-static qkv_status open_corpus(corpus *c, const char *source, const char *target, const qkv_corpus_opts *opts)
+static qkv_status open_corpus(corpus *c, const char *source, const char *target, const qkv_corpus_opts *opts,
+                              qkv_read_stats *read)
 {
     *c = (corpus){ .n_files = target ? 2 : 1 };
+    if (qkv__read_stats_write(read, &c->read)) return QKV_USAGE;
     if (QKV__READ_OPTIONS(&c->o, max_length, opts, "corpus")) return QKV_USAGE;
     if (!source) return qkv__fail(QKV_USAGE, "corpus: a path is needed");
     if (c->o.max_length < 0)
@@ -35,14 +37,14 @@ static qkv_status open_corpus(corpus *c, const char *source, const char *target,
     return status || !target ? status : qkv__lines_open(&c->files[TARGET], target);
 }
 
-static void close_corpus(corpus *c, qkv_corpus_read *read)
+static void close_corpus(corpus *c, qkv_read_stats *read)
 {
     c->read.repaired = c->files[SOURCE].repaired;
     c->read.first_repaired = c->files[SOURCE].first_repaired;
     c->read.target_repaired = c->files[TARGET].repaired;
     c->read.first_target_repaired = c->files[TARGET].first_repaired;
     for (int s = 0; s < SIDES; s++) qkv__lines_close(&c->files[s]);
-    if (read) *read = c->read;
+    qkv__read_stats_write(read, &c->read);
 }
 
 /* ---- the next pair ---- */
@@ -131,10 +133,10 @@ qkv_status qkv_read_pairs(const char *source, const char *target, const qkv_corp
     corpus c;
     bool more = true;
     if (!each) return qkv__fail(QKV_USAGE, "corpus: a function is needed");
-    qkv_status status = open_corpus(&c, source, target, opts);
+    qkv_status status = open_corpus(&c, source, target, opts, NULL);
     while (!status && !(status = next_raw_pair(&c, &more)) && more)
-        status = each(data, c.length[SOURCE] ? c.text[SOURCE] : "", c.length[SOURCE], c.length[TARGET] ? c.text[TARGET] : "",
-                      c.length[TARGET]);
+        status = each(data, (qkv_str){ c.length[SOURCE] ? c.text[SOURCE] : "", c.length[SOURCE] },
+                      (qkv_str){ c.length[TARGET] ? c.text[TARGET] : "", c.length[TARGET] });
     close_corpus(&c, NULL);
     return status;
 }
@@ -142,12 +144,12 @@ qkv_status qkv_read_pairs(const char *source, const char *target, const qkv_corp
 /* ---- words ---- */
 
 qkv_status qkv__word_counts_add_corpus(qkv_word_counts *sources, qkv_word_counts *targets, const char *source,
-                                       const char *target, const qkv_corpus_opts *opts, qkv_corpus_read *read)
+                                       const char *target, const qkv_corpus_opts *opts, qkv_read_stats *read)
 {
     corpus c;
     bool more = true;
     if (!sources || !targets) return qkv__fail(QKV_USAGE, "corpus: there are no words to add to");
-    qkv_status status = open_corpus(&c, source, target, opts);
+    qkv_status status = open_corpus(&c, source, target, opts, read);
     while (!status && !(status = next_pair(&c, &more)) && more) {
         status = qkv_word_counts_add(sources, (qkv_str){ c.text[SOURCE], c.length[SOURCE] });
         if (!status) status = qkv_word_counts_add(targets, (qkv_str){ c.text[TARGET], c.length[TARGET] });
@@ -186,14 +188,14 @@ static qkv_status nothing_left(const corpus *c)
 }
 
 qkv_status qkv__dataset_add_corpus(qkv_dataset *p, const qkv_tokenizer *sources, const qkv_tokenizer *targets,
-                                   const char *source, const char *target, const qkv_corpus_opts *opts, qkv_corpus_read *read)
+                                   const char *source, const char *target, const qkv_corpus_opts *opts, qkv_read_stats *read)
 {
     const qkv_tokenizer *const tokenizers[SIDES] = { sources, targets };
     qkv__ids ids[SIDES] = { 0 };
     corpus c;
     bool more = true;
     if (!p || !sources || !targets) return qkv__fail(QKV_USAGE, "corpus: pairs and tokenizers are needed");
-    qkv_status status = open_corpus(&c, source, target, opts);
+    qkv_status status = open_corpus(&c, source, target, opts, read);
     while (!status && !(status = next_pair(&c, &more)) && more) status = add_ids(p, tokenizers, &c, ids);
     if (!status && !c.read.pairs) status = nothing_left(&c);
     for (int s = 0; s < SIDES; s++) qkv__ids_free(&ids[s]);

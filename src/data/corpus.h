@@ -17,11 +17,11 @@ qkv_status qkv__word_counts_add_file(qkv_word_counts *w, const char *path, int s
 /* Adds the words of every pair of lines: those of the sources to one bag, those of the targets to the other, which may be the
  * same. The errors of qkv_read_pairs(). What was read goes to *read (may be NULL). */
 qkv_status qkv__word_counts_add_corpus(qkv_word_counts *sources, qkv_word_counts *targets, const char *source,
-                                       const char *target, const qkv_corpus_opts *opts, qkv_corpus_read *read);
+                                       const char *target, const qkv_corpus_opts *opts, qkv_read_stats *read);
 
 /* Adds every pair of lines as ids; special tokens written in a line are ordinary text. The errors of qkv_read_pairs() and of
  * qkv_dataset_add_ids(); FORMAT for a corpus without a pair. On an error some pairs may have been added. */
 qkv_status qkv__dataset_add_corpus(qkv_dataset *p, const qkv_tokenizer *sources, const qkv_tokenizer *targets,
-                                   const char *source, const char *target, const qkv_corpus_opts *opts, qkv_corpus_read *read);
+                                   const char *source, const char *target, const qkv_corpus_opts *opts, qkv_read_stats *read);
 
 #endif

@@ -9,7 +9,7 @@ typedef struct reader {
     qkv_document_each each;
     void *data;
     qkv_buffer paragraph;
-    qkv_corpus_read read;
+    qkv_read_stats read;
 } reader;
 
 static qkv_status give(reader *r, const qkv_buffer *text)
@@ -18,7 +18,7 @@ static qkv_status give(reader *r, const qkv_buffer *text)
         if (!r->read.empty++) r->read.first_empty = r->lines.number;
         return QKV_OK;
     }
-    qkv_status status = r->each(r->data, text->data, text->length);
+    qkv_status status = r->each(r->data, (qkv_str){ text->data, text->length });
     r->read.pairs += !status;
     return status;
 }
@@ -61,11 +61,11 @@ static qkv_status read_whole_file(reader *r)
 }
 
 qkv_status qkv_read_documents(const char *path, qkv_document_kind kind, int strict, qkv_document_each each, void *data,
-                              qkv_corpus_read *read)
+                              qkv_read_stats *read)
 {
     static qkv_status (*const kinds[])(reader *) = { read_lines, read_paragraphs, read_whole_file };
     reader r = { .strict = strict, .each = each, .data = data };
-    if (read) *read = r.read;
+    if (qkv__read_stats_write(read, &r.read)) return QKV_USAGE;
     if (!path || !each) return qkv__fail(QKV_USAGE, "documents: a path and a function are needed");
     if ((size_t)kind >= sizeof kinds / sizeof *kinds)
         return qkv__fail(QKV_USAGE, "documents: %d is no kind of document", (int)kind);
@@ -76,6 +76,6 @@ qkv_status qkv_read_documents(const char *path, qkv_document_kind kind, int stri
     r.read.first_repaired = r.lines.first_repaired;
     qkv__lines_close(&r.lines);
     qkv_buffer_free(&r.paragraph);
-    if (read) *read = r.read;
+    qkv__read_stats_write(read, &r.read);
     return status;
 }

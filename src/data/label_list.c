@@ -14,7 +14,11 @@
 
 static bool is_blank_byte(char c) { return c == ' ' || c == '\t'; }
 
-const char *qkv__first_label(const qkv_labelled *x) { return x->label[strspn(x->label, " \t")] ? x->label : NULL; }
+const char *qkv__first_label(const qkv_labelled *x)
+{
+    const char *label = x->label.data;
+    return label[strspn(label, " \t")] ? label : NULL;
+}
 
 bool qkv__next_label(const qkv_labelled *x, const char **at, const char *separator, char label[QKV__LABEL_MAX])
 {
@@ -25,7 +29,8 @@ bool qkv__next_label(const qkv_labelled *x, const char **at, const char *separat
     size_t n = (size_t)(end - from);
     const char *what = !n ? "is empty" : n >= QKV__LABEL_MAX ? "has more than 255 bytes" : NULL;
     if (what) {
-        qkv__fail(QKV_FORMAT, "%s: line %lld: one of the labels \"%.60s\" %s", x->path, (long long)x->line, x->label, what);
+        qkv__fail(QKV_FORMAT, "%s: line %lld: one of the labels \"%.60s\" %s", x->path, (long long)x->line, x->label.data,
+                  what);
         return false;
     }
     memcpy(label, from, n);
@@ -61,9 +66,9 @@ qkv_status qkv__label_key(const char *label, qkv_buffer *key)
 qkv_status qkv__label_number(const qkv_labelled *x, double *number)
 {
     char *end;
-    *number = strtod(x->label, &end);
-    bool is_number = end > x->label && !isalpha((unsigned char)end[-1]); /* "inf" and "nan" are none */
+    *number = strtod(x->label.data, &end);
+    bool is_number = end > x->label.data && !isalpha((unsigned char)end[-1]); /* "inf" and "nan" are none */
     while (is_number && is_blank_byte(*end)) end++;
     if (is_number && !*end && isfinite((float)*number)) return QKV_OK;
-    return qkv__fail(QKV_FORMAT, "%s: line %lld: \"%.60s\" is not a number", x->path, (long long)x->line, x->label);
+    return qkv__fail(QKV_FORMAT, "%s: line %lld: \"%.60s\" is not a number", x->path, (long long)x->line, x->label.data);
 }

@@ -30,12 +30,12 @@ typedef struct reader {
     qkv__record record;
     size_t places[COLUMNS], n_fields; /* of the wanted columns in a record; NONE where there is none */
     qkv__table table;                 /* how columns are written */
-    const char **columns;             /* of a record, for the caller */
-    size_t *column_lengths, columns_bytes, lengths_bytes;
+    qkv_str *columns;                 /* of a record, for the caller */
+    size_t columns_bytes;
     qkv_buffer label, file; /* the folder of a label, a file in it */
     qkv_buffer trimmed;
     bool has_label; /* of JSONL: some object has the member */
-    qkv_corpus_read read;
+    qkv_read_stats read;
 } reader;
 
 /* ---- to the caller ---- */
@@ -43,33 +43,34 @@ typedef struct reader {
 /* A label without the white space around it. */
 static qkv_status trim_label(reader *r, qkv_labelled *x)
 {
-    size_t length = x->label_length, bytes, at = 0;
-    while (at < length && qkv__is_space(qkv_utf8_next(x->label + at, length - at, &bytes))) at += bytes;
+    const char *label = x->label.data;
+    size_t length = x->label.length, bytes, at = 0;
+    while (at < length && qkv__is_space(qkv_utf8_next(label + at, length - at, &bytes))) at += bytes;
     size_t end = at;
     for (size_t i = at; i < length; i += bytes)
-        if (!qkv__is_space(qkv_utf8_next(x->label + i, length - i, &bytes))) end = i + bytes;
-    x->label += at;
-    x->label_length = end - at;
+        if (!qkv__is_space(qkv_utf8_next(label + i, length - i, &bytes))) end = i + bytes;
+    x->label = (qkv_str){ label + at, end - at };
     if (end == length) return QKV_OK;
     qkv__buffer_clear(&r->trimmed);
-    qkv_status status = qkv__buffer_put(&r->trimmed, x->label, x->label_length);
-    if (!status) x->label = r->trimmed.data;
+    qkv_status status = qkv__buffer_put(&r->trimmed, label + at, end - at);
+    if (!status) x->label.data = r->trimmed.data;
     return status;
 }
 
 /* number: what the text is called in *read. */
 static qkv_status give(reader *r, qkv_labelled *x, int64_t number)
 {
-    bool is_empty = qkv__is_blank(x->text, x->text_length) || (x->pair && qkv__is_blank(x->pair, x->pair_length));
+    bool is_empty = qkv__is_blank(x->text.data, x->text.length) ||
+                    (x->pair.data && qkv__is_blank(x->pair.data, x->pair.length));
     if (is_empty && !r->read.empty++) r->read.first_empty = number;
     if (is_empty && !r->o.rows) return QKV_OK;
-    if (is_empty) x->text = "", x->text_length = 0;
+    if (is_empty) x->text = qkv_cstr("");
     qkv_status status = trim_label(r, x);
     if (status) return status;
-    const char *what = strcspn(x->label, "\t\r\n") < x->label_length
+    const char *what = strcspn(x->label.data, "\t\r\n") < x->label.length
                            ? "the label has a TAB, a newline or a NUL in it: is that the label column?"
                            : NULL;
-    if (!r->o.no_label && !r->o.separator && !x->label_length) {
+    if (!r->o.no_label && !r->o.separator && !x->label.length) {
         if (!r->o.strict && !r->read.unlabelled++) r->read.first_unlabelled = number;
         if (!r->o.strict) return QKV_OK;
         what = "the label is empty";
@@ -250,35 +251,27 @@ static qkv_status wrong_count(const reader *r)
                      x->n == 1 ? "" : "s", r->n_fields);
 }
 
-static void take_field(const reader *r, int column, const char **text, size_t *length)
+static void take_field(const reader *r, int column, qkv_str *text)
 {
     size_t place = r->places[column];
-    if (place == NONE) return;
-    *text = qkv__field(&r->record, place);
-    *length = qkv__field_length(&r->record, place);
+    if (place != NONE) *text = (qkv_str){ qkv__field(&r->record, place), qkv__field_length(&r->record, place) };
 }
 
 /* For a caller that wants all of them. */
 static qkv_status set_columns(reader *r, qkv_labelled *x)
 {
     size_t n = r->record.n;
-    if (qkv__grow((void **)&r->columns, &r->columns_bytes, n * sizeof *r->columns) ||
-        qkv__grow((void **)&r->column_lengths, &r->lengths_bytes, n * sizeof *r->column_lengths))
-        return QKV_MEMORY;
-    for (size_t i = 0; i < n; i++) {
-        r->columns[i] = qkv__field(&r->record, i);
-        r->column_lengths[i] = qkv__field_length(&r->record, i);
-    }
+    if (qkv__grow((void **)&r->columns, &r->columns_bytes, n * sizeof *r->columns)) return QKV_MEMORY;
+    for (size_t i = 0; i < n; i++) r->columns[i] = (qkv_str){ qkv__field(&r->record, i), qkv__field_length(&r->record, i) };
     x->columns = r->columns;
-    x->column_lengths = r->column_lengths;
     x->n_columns = (int64_t)n;
     return QKV_OK;
 }
 
 static qkv_status give_record(reader *r, bool is_header)
 {
-    qkv_labelled x = { .label = "",
-                       .text = "",
+    qkv_labelled x = { .label = qkv_cstr(""),
+                       .text = qkv_cstr(""),
                        .path = r->path,
                        .line = r->record.line,
                        .separator = r->table.separator,
@@ -291,9 +284,9 @@ static qkv_status give_record(reader *r, bool is_header)
     if (is_header) return r->each(r->data, &x);
     if (r->record.n != r->n_fields && (!is_blank || r->o.strict)) return wrong_count(r);
     if (is_blank) return give(r, &x, x.line); /* an empty line is an empty text */
-    if (!r->o.rows) take_field(r, LABEL, &x.label, &x.label_length);
-    take_field(r, TEXT, &x.text, &x.text_length);
-    take_field(r, PAIR, &x.pair, &x.pair_length);
+    if (!r->o.rows) take_field(r, LABEL, &x.label);
+    take_field(r, TEXT, &x.text);
+    take_field(r, PAIR, &x.pair);
     return give(r, &x, x.line);
 }
 
@@ -348,7 +341,7 @@ static qkv_status read_text_alone(reader *r)
     qkv_status status = r->o.header ? qkv__lines_next_text(&r->lines, r->o.strict, &more) : QKV_OK;
     while (!status && !(status = qkv__lines_next_text(&r->lines, r->o.strict, &more)) && more) {
         qkv_labelled x = {
-            .label = "", .text = line->data, .text_length = line->length, .path = r->path, .line = r->lines.number
+            .label = qkv_cstr(""), .text = { line->data, line->length }, .path = r->path, .line = r->lines.number
         };
         status = give(r, &x, x.line);
     }
@@ -379,16 +372,15 @@ static qkv_status no_member(const reader *r, const qkv__json_value *object, cons
                      name, names);
 }
 
-static qkv_status get_text(const reader *r, const qkv__json_value *object, int column, const char **text, size_t *length)
+static qkv_status get_text(const reader *r, const qkv__json_value *object, int column, qkv_str *text)
 {
     const char *name = r->names[column];
     const qkv__json_value *value = name ? qkv__json_get(object, name) : NULL;
     if (!name) return QKV_OK;
     if (!value) return no_member(r, object, name);
-    if (qkv__json_is_null(value)) return *text = "", *length = 0, QKV_OK;
+    if (qkv__json_is_null(value)) return *text = qkv_cstr(""), QKV_OK;
     if (!qkv__json_is_string(value)) return wrong_line(r, "text is expected in the member", name);
-    *text = qkv__json_text(value);
-    *length = qkv__json_length(value);
+    *text = (qkv_str){ qkv__json_text(value), qkv__json_length(value) };
     return QKV_OK;
 }
 
@@ -403,8 +395,7 @@ static qkv_status join_labels(reader *r, const qkv__json_value *list, qkv_labell
         if (i && !status) status = qkv__buffer_put(&r->label, r->o.separator, strlen(r->o.separator));
         if (!status) status = qkv__buffer_put(&r->label, qkv__json_text(one), qkv__json_length(one));
     }
-    x->label = r->label.data;
-    x->label_length = r->label.length;
+    x->label = (qkv_str){ r->label.data, r->label.length };
     return status;
 }
 
@@ -412,8 +403,8 @@ static qkv_status join_labels(reader *r, const qkv__json_value *list, qkv_labell
 static qkv_status get_label(reader *r, const qkv__json_value *object, char number[32], qkv_labelled *x)
 {
     const qkv__json_value *value = qkv__json_get(object, r->names[LABEL]);
-    x->label = number;
     *number = '\0';
+    x->label = qkv_cstr(number);
     r->has_label = r->has_label || value;
     bool may_lack = r->o.no_label || (!r->o.strict && !r->o.separator);
     if (may_lack && (!value || qkv__json_is_null(value))) return QKV_OK;
@@ -423,22 +414,22 @@ static qkv_status get_label(reader *r, const qkv__json_value *object, char numbe
     else if (qkv__json_is_bool(value)) snprintf(number, 32, "%s", qkv__json_is_true(value) ? "true" : "false");
     else if (value && !qkv__json_is_string(value))
         return wrong_line(r, "text, a whole number, true or false is expected in the member", r->names[LABEL]);
-    else return get_text(r, object, LABEL, &x->label, &x->label_length);
-    x->label_length = strlen(number);
+    else return get_text(r, object, LABEL, &x->label);
+    x->label = qkv_cstr(number);
     return QKV_OK;
 }
 
 static qkv_status give_object(reader *r, const qkv__json_value *object)
 {
     char number[32];
-    const char *line = r->lines.line.data;
-    qkv_labelled x = { .label = "", .text = "", .path = r->path, .line = r->lines.number };
-    if (r->o.rows) x.columns = &line, x.column_lengths = &r->lines.line.length, x.n_columns = 1;
+    const qkv_str line = { r->lines.line.data, r->lines.line.length };
+    qkv_labelled x = { .label = qkv_cstr(""), .text = qkv_cstr(""), .path = r->path, .line = r->lines.number };
+    if (r->o.rows) x.columns = &line, x.n_columns = 1;
     if (!qkv__json_is_object(object)) return wrong_line(r, "not a JSON object", NULL);
     if (r->o.preferred && !qkv__json_get(object, r->names[TEXT])) forget_columns(r);
     qkv_status status = r->o.rows ? QKV_OK : get_label(r, object, number, &x);
-    if (!status) status = get_text(r, object, TEXT, &x.text, &x.text_length);
-    if (!status) status = get_text(r, object, PAIR, &x.pair, &x.pair_length);
+    if (!status) status = get_text(r, object, TEXT, &x.text);
+    if (!status) status = get_text(r, object, PAIR, &x.pair);
     return status ? status : give(r, &x, x.line);
 }
 
@@ -492,10 +483,8 @@ static qkv_status give_file(reader *r, const char *label)
     r->read.lines++;
     if (r->lines.repaired && !r->read.repaired++) r->read.first_repaired = r->read.lines;
     const qkv_buffer *text = &r->lines.line;
-    qkv_labelled x = { .label = label,
-                       .label_length = strlen(label),
-                       .text = text->data,
-                       .text_length = text->length,
+    qkv_labelled x = { .label = qkv_cstr(label),
+                       .text = { text->data, text->length },
                        .path = r->file.data,
                        .line = 1,
                        .repaired = r->lines.first_repaired };
@@ -568,7 +557,7 @@ static qkv_status read_file(reader *r)
     return status;
 }
 
-static void end(reader *r, qkv_corpus_read *read)
+static void end(reader *r, qkv_read_stats *read)
 {
     qkv__lines_close(&r->lines);
     qkv__record_free(&r->record);
@@ -576,15 +565,14 @@ static void end(reader *r, qkv_corpus_read *read)
     qkv_buffer_free(&r->file);
     qkv_buffer_free(&r->trimmed);
     qkv__release(r->columns, r->columns_bytes);
-    qkv__release(r->column_lengths, r->lengths_bytes);
-    if (read) *read = r->read;
+    qkv__read_stats_write(read, &r->read);
 }
 
 qkv_status qkv_read_labelled(const char *path, const qkv_labelled_opts *opts, qkv_labelled_each each, void *data,
-                             qkv_corpus_read *read)
+                             qkv_read_stats *read)
 {
     reader r = { .path = path, .each = each, .data = data };
-    if (read) *read = r.read;
+    if (qkv__read_stats_write(read, &r.read)) return QKV_USAGE;
     if (QKV__READ_OPTIONS(&r.o, header, opts, "labelled")) return QKV_USAGE;
     if (!path || !each) return qkv__fail(QKV_USAGE, "labelled: a path and a function are needed");
     if (r.o.format < QKV_LABELLED_BY_NAME || r.o.format > QKV_LABELLED_FOLDER)

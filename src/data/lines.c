@@ -4,6 +4,7 @@
 #include <qkv/unstable/util.h>
 
 #include "../base/file.h"
+#include "../base/options.h"
 #include "start.h"
 
 #include <string.h>
@@ -294,4 +295,9 @@ qkv_status qkv__lines_whole_utf8(qkv__lines *l, int strict, size_t limit)
         if (qkv__buffer_put(&l->line, s->text + s->at, s->end - s->at)) return QKV_MEMORY;
     }
     return repair(l, strict);
+}
+
+qkv_status qkv__read_stats_write(qkv_read_stats *to, const qkv_read_stats *from)
+{
+    return to ? QKV__WRITE_OPTIONS(to, first_unlabelled, from, "read") : QKV_OK;
 }

@@ -2,6 +2,8 @@
 #ifndef QKV_SRC_LINES_H
 #define QKV_SRC_LINES_H
 
+#include <qkv/data.h>
+
 #include "../base/buffer.h"
 
 #include <stdbool.h>
@@ -39,5 +41,8 @@ qkv_status qkv__lines_next_text(qkv__lines *l, int strict, bool *more);
 /* A whole file just opened, its newlines with it, in l->line: UTF-8 as above. LIMIT for more than `limit` bytes. */
 qkv_status qkv__lines_whole_utf8(qkv__lines *l, int strict, size_t limit);
 void qkv__lines_close(qkv__lines *l);
+
+/* Copies as much as the caller's struct has; nothing for NULL. USAGE for a size that no struct has. */
+qkv_status qkv__read_stats_write(qkv_read_stats *to, const qkv_read_stats *from);
 
 #endif

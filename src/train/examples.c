@@ -90,7 +90,7 @@ qkv_status qkv_dataset_add(qkv_dataset *d, const qkv_model *m, const qkv_example
 }
 
 qkv_status qkv_dataset_add_files(qkv_dataset *d, const qkv_model *m, const char *source, const char *target,
-                                 const qkv_corpus_opts *opts, qkv_corpus_read *read)
+                                 const qkv_corpus_opts *opts, qkv_read_stats *read)
 {
     const qkv_tokenizer *from = qkv_model_tokenizer(m, QKV_SIDE_SOURCE), *to = qkv_model_tokenizer(m, QKV_SIDE_TARGET);
     if (!from || !to) return qkv__fail(QKV_USAGE, "examples: a model with tokenizers is needed");
