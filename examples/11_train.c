@@ -5,8 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { PAD, START, END }; /* ids of <pad>, <s> and </s> in every tokenizer that is trained here */
-static const qkv_batch_opts batches = { .max_tokens = 1024, .start = START, .end = END, .pad = PAD };
+static const qkv_batch_opts batches = { .max_tokens = 1024, .start = 1, .end = 2, .pad = 0 }; /* <s>, </s>, <pad> */
 
 static qkv_status validate(void *valid, const qkv_model *m, qkv_train_score *out)
 {
@@ -25,21 +24,15 @@ static void report(void *data, const qkv_train_event *e)
 int main(int argc, char **argv)
 {
     if (argc < 5) return fprintf(stderr, "usage: 11_train FOLDER TRAIN.tsv VALID.tsv STEPS\n"), QKV_USAGE;
-    const qkv_tokenizer_opts words = { .vocab_size = 1100 };
-    qkv_tokenizer *t = qkv_tokenizer_train_files((const char *const *)argv + 2, 1, &words);
+    qkv_tokenizer *t = qkv_tokenizer_train_files((const char **)argv + 2, 1, &(qkv_tokenizer_opts){ .vocab_size = 1100 });
     qkv_config config = QKV_OPTS(qkv_config);
     qkv_status status = t ? qkv_config_preset("tiny", qkv_tokenizer_vocab_size(t), &config) : qkv_error_status();
     qkv_model *m = status ? NULL : qkv_model_new(&config, 1);
     qkv_dataset *train = qkv_dataset_new(), *valid = qkv_dataset_new();
     const qkv_schedule schedule = { .kind = QKV_SCHEDULE_INVERSE_SQRT, .lr = 1, .warmup = 200, .dim = config.dim };
-    const qkv_trainer_opts trainer = { .batches = &batches, .schedule = &schedule, .label_smoothing = 0.1f, .clip_norm = 1 };
-    const qkv_train_opts run = { .folder = argv[1],
-                                 .resume = QKV_RESUME_IF_ANY,
-                                 .trainer = &trainer,
-                                 .steps = atol(argv[4]),
-                                 .validate = validate,
-                                 .on_event = report,
-                                 .data = valid };
+    const qkv_trainer_opts how = { .batches = &batches, .schedule = &schedule, .label_smoothing = 0.1f, .clip_norm = 1 };
+    qkv_train_opts run = { .folder = argv[1], .resume = QKV_RESUME_IF_ANY, .trainer = &how, .steps = atol(argv[4]) };
+    run.validate = validate, run.on_event = report, run.data = valid;
     if (!status && !(m && !qkv_model_set_tokenizers(m, t, NULL))) status = qkv_error_status(); /* the model owns t now */
     if (!status) status = qkv_dataset_add_files(train, m, argv[2], NULL, NULL, NULL);
     if (!status) status = qkv_dataset_add_files(valid, m, argv[3], NULL, NULL, NULL);

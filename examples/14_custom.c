@@ -34,6 +34,7 @@ int main(void)
         for (int i = 0; i < ROWS; i++) larger[i] = ids[2 * i] > ids[2 * i + 1] ? ids[2 * i] : ids[2 * i + 1];
         qkv_tensor *loss = qkv_cross_entropy(forward(&n, t, ids), larger, NULL);
         status = qkv_backward(loss); /* with any error of the forward pass */
+        if (!status) status = qkv_params_clip_grad(p, 1, NULL);
         if (!status) status = qkv_optimizer_step(o);
         if (step % 100 == 0) printf("step %3d  loss %.3f\n", step, (double)qkv_tensor_item(loss));
     }

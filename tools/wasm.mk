@@ -16,7 +16,7 @@ target := --target=wasm32-wasi -msimd128 -Os -fno-math-errno -fvisibility=hidden
 emulated := -D_WASI_EMULATED_MMAN -D_WASI_EMULATED_SIGNAL -D_WASI_EMULATED_PROCESS_CLOCKS -D_WASI_EMULATED_GETPID
 deps_flags := -I$(OUT)/include -DUTF8PROC_STATIC -DPCRE2_CODE_UNIT_WIDTH=8 -DPCRE2_STATIC
 fast := -O2
-flags := $(target) -std=c11 -D_GNU_SOURCE $(emulated) -Iinclude -Iweb/wasm -include web/wasm/stand_ins.h $(deps_flags) -Wall -Wextra
+flags := $(target) -std=c11 -D_GNU_SOURCE -DQKV_UNSTABLE $(emulated) -Iinclude -Iweb/wasm -include web/wasm/stand_ins.h $(deps_flags) -Wall -Wextra
 
 layers := base tensor nn io token data model decode score task inspect dist train
 sources := $(foreach layer,$(layers),$(wildcard src/$(layer)/*.c)) src/kern/dispatch.c $(wildcard app/engine/*.c app/report/*.c web/wasm/*.c) app/term/translator.c
